@@ -1,0 +1,301 @@
+package arc
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+)
+
+// maxFolders bounds how deep task folders may lie under a given folder; a
+// checkout of ARC-AGI needs 2 (data/training), of ConceptARC 2 (corpus/Copy).
+const maxFolders = 4
+
+// Load reads tasks from files and folders, each recognised by what it holds:
+//
+//   - a folder with task folders, such as training/ and evaluation/ of ARC-AGI
+//     or the concepts of ConceptARC, also below data/, corpus/ or the like;
+//   - a flat folder of task files;
+//   - combined files of Kaggle, *_challenges.json with the optional
+//     *_solutions.json beside it (also spelt with hyphens), one or a folder;
+//   - a single task file.
+//
+// Task.HoldOut says what is kept out of training. Bad input gives an *Error;
+// what is odd but legal ends up in Corpus.Warnings.
+func Load(paths ...string) (*Corpus, error) {
+	if len(paths) == 0 {
+		return nil, fileErrorf("", "no input given, expected a task file or a folder of tasks")
+	}
+	l := &loader{corpus: &Corpus{}, seen: make(map[string]bool)}
+	for _, path := range paths {
+		if err := l.path(path); err != nil {
+			return nil, err
+		}
+	}
+	c := l.corpus
+	c.noteOverlaps(&l.notes)
+	c.noteClashes(&l.notes)
+	c.Warnings = l.notes.warnings()
+	return c, nil
+}
+
+// loader gathers a corpus.
+type loader struct {
+	corpus *Corpus
+	notes  notes
+	seen   map[string]bool // files read, as absolute paths without links
+}
+
+// path reads one input.
+func (l *loader) path(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fileErrorf(path, "does not exist, expected a task file or a folder of tasks")
+	case err != nil:
+		return unreadable(path, err)
+	case !info.IsDir():
+		return l.file(path)
+	}
+	before := len(l.corpus.Sources)
+	if err := l.folder(filepath.Clean(path), true, 0); err != nil {
+		return err
+	}
+	if len(l.corpus.Sources) == before && !holdsJSON(path, 0) {
+		entries, err := os.ReadDir(path)
+		if err == nil && len(entries) == 0 {
+			return fileErrorf(path, "is an empty folder, expected task files (*.json) or folders of them")
+		}
+		return fileErrorf(path, "has no task files (*.json), expected some in it or in folders such as training/ and evaluation/")
+	}
+	return nil
+}
+
+// unreadable reports a file system error as bad input.
+func unreadable(path string, err error) error {
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		err = pathErr.Err
+	}
+	return fileErrorf(path, "cannot be read: %v", err)
+}
+
+// folder reads the JSON files of dir as one group, then its folders by name.
+// top says that dir was named by the caller.
+func (l *loader) folder(dir string, top bool, depth int) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return unreadable(dir, err)
+	}
+	var files, folders []string
+	for _, e := range entries { // by name
+		path := filepath.Join(dir, e.Name())
+		switch {
+		case strings.HasPrefix(e.Name(), "."):
+		case isDir(e, path):
+			folders = append(folders, path)
+		case strings.EqualFold(filepath.Ext(path), ".json"):
+			files = append(files, path)
+		}
+	}
+	sort.Strings(files)
+	sort.Strings(folders)
+	var inner []string
+	for _, f := range folders {
+		if depth < maxFolders && holdsJSON(f, depth+1) {
+			inner = append(inner, f)
+		}
+	}
+	inner = corpusFolders(dir, inner)
+	if len(files) > 0 && len(inner) > 0 && top {
+		// As in the reference, files beside task folders are no tasks.
+		for _, f := range files {
+			l.notes.add("beside", "not read, lies beside folders of tasks", f)
+		}
+		files = nil
+	}
+	if len(files) > 0 {
+		if err := l.group(dir, files, top && len(inner) == 0); err != nil {
+			return err
+		}
+	}
+	for _, f := range inner {
+		if err := l.folder(f, false, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isDir follows links.
+func isDir(e fs.DirEntry, path string) bool {
+	if e.Type()&fs.ModeSymlink == 0 {
+		return e.IsDir()
+	}
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// holdsJSON reports whether a folder has JSON files, itself or below.
+func holdsJSON(dir string, depth int) bool {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return true // reading it will report why
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		switch {
+		case strings.HasPrefix(e.Name(), "."):
+		case isDir(e, path):
+			if depth < maxFolders && holdsJSON(path, depth+1) {
+				return true
+			}
+		case strings.EqualFold(filepath.Ext(path), ".json"):
+			return true
+		}
+	}
+	return false
+}
+
+// corpusFolders picks the task folders of a checkout, which has other things
+// beside them: data/ of ARC-AGI, corpus/ and MinimalTasks/ of ConceptARC.
+func corpusFolders(dir string, folders []string) []string {
+	var picked []string
+	for _, f := range folders {
+		switch filepath.Base(f) {
+		case "training", "evaluation":
+			return folders
+		case "data", "corpus", "MinimalTasks":
+			picked = append(picked, f)
+		}
+	}
+	if len(picked) > 0 {
+		return picked
+	}
+	return folders
+}
+
+// file reads one file named by the caller: a task or a combined file.
+func (l *loader) file(path string) error {
+	return l.group(path, []string{path}, true)
+}
+
+// group reads files as one group, or as one each if they are combined files.
+// flat says that the caller named the folder or file itself, so that test
+// pairs are held out unless the folder is called "training".
+func (l *loader) group(path string, files []string, flat bool) error {
+	name := ""
+	if path != files[0] {
+		name = folderName(path)
+	}
+	hold := name == "evaluation" || flat && name != "training"
+	if kaggle := challengeFiles(files); len(kaggle) > 0 {
+		for _, f := range files {
+			if !isSolutions(f) && !isChallenges(f) {
+				l.notes.add("beside", "not read, lies beside *_challenges.json", f)
+			}
+		}
+		files = kaggle
+	}
+	start := len(l.corpus.Tasks)
+	for _, f := range files {
+		content, err := l.read(f)
+		if err != nil {
+			return err
+		}
+		if content.combined {
+			l.endGroup(name, path, start)
+			start = len(l.corpus.Tasks)
+			if err := l.solutions(f, content.tasks); err != nil {
+				return err
+			}
+			set := challengeSet(f)
+			l.add(content.tasks, set, true)
+			l.endGroup(set, f, start)
+			start = len(l.corpus.Tasks)
+			continue
+		}
+		l.add(content.tasks, name, hold)
+	}
+	l.endGroup(name, path, start)
+	return nil
+}
+
+// folderName is the name of a folder, also of "." and "..".
+func folderName(dir string) string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	return filepath.Base(dir)
+}
+
+func (l *loader) add(tasks []Task, split string, hold bool) {
+	for _, t := range tasks {
+		t.Split, t.HoldOut = split, hold
+		l.corpus.Tasks = append(l.corpus.Tasks, t)
+	}
+}
+
+func (l *loader) endGroup(name, path string, start int) {
+	if end := len(l.corpus.Tasks); end > start {
+		l.corpus.Groups = append(l.corpus.Groups, Group{Name: name, Path: path, Start: start, End: end})
+	}
+}
+
+// read parses one file. A file that was read before gives nothing but a note.
+func (l *loader) read(path string) (fileContent, error) {
+	if l.again(path) {
+		l.notes.add("again", "named more than once, read once", path)
+		return fileContent{}, nil
+	}
+	data, err := l.bytes(path)
+	if err != nil {
+		return fileContent{}, err
+	}
+	return parseFile(path, stemOf(path), data, &l.notes)
+}
+
+// again reports whether the same file was read before.
+func (l *loader) again(path string) bool {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return false // reading it will report why
+	}
+	if abs, err := filepath.Abs(real); err == nil {
+		real = abs
+	}
+	if l.seen[real] {
+		return true
+	}
+	l.seen[real] = true
+	return false
+}
+
+// bytes reads a file and records it as a source.
+func (l *loader) bytes(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, unreadable(path, err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fileErrorf(path, "is not a regular file (%v), expected a JSON file", info.Mode().Type())
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, unreadable(path, err)
+	}
+	sum := sha256.Sum256(data)
+	l.corpus.Sources = append(l.corpus.Sources, Source{File: path, SHA256: hex.EncodeToString(sum[:])})
+	return data, nil
+}
+
+// String is "400 tasks from 400 files".
+func (c *Corpus) String() string {
+	return fmt.Sprintf("%d %s from %d %s", len(c.Tasks), plural(len(c.Tasks), "task", "tasks"),
+		len(c.Sources), plural(len(c.Sources), "file", "files"))
+}
