@@ -1,0 +1,16 @@
+// What the processor and the operating system allow.
+#ifndef DL_CPU_H
+#define DL_CPU_H
+
+// Levels, slowest first. DL_AMX is tiles for bf16 and AVX-512 for the rest.
+enum { DL_C, DL_AVX2, DL_AVX512, DL_AMX, DL_LEVELS };
+
+// dl_cpu_missing returns what keeps a level from running here, as a constant
+// string, or NULL when it runs. Asking for DL_AMX also asks the kernel, once
+// in a process, for the right to use tile registers.
+const char *dl_cpu_missing(int level);
+
+// dl_cpu_bf16_dot reports AVX512_BF16 (vdpbf16ps) on top of DL_AVX512.
+int dl_cpu_bf16_dot(void);
+
+#endif

@@ -1,0 +1,38 @@
+// Package simd is the fast kernel.Backend: C with vector intrinsics, called
+// through cgo and chosen at run time by what the processor has. Without cgo
+// the package is empty and kernel/pick falls back to kernel/ref.
+//
+// # Levels
+//
+// One binary holds every variant: c (portable C, the only one off amd64),
+// avx2 (AVX2, FMA, F16C), avx512 (F, BW, DQ, VL; and its bf16 dot products
+// where the processor has them) and amx (tiles for bf16 products, AVX-512 for
+// everything else). Several levels can be open in one process.
+//
+// # How a C kernel is built
+//
+// cgo compiles every .c file of this folder with the same flags, so a variant
+// takes its instructions from a header, never from a flag:
+//
+//	norm.h         entry point: void dl_norm(dl_pool *, int level, ...)
+//	norm.c         the switch over levels (DL_DISPATCH in isa.h)
+//	norm_body.inc  the code, written once with the vf vector macros of isa.h
+//	norm_c.c       #include "isa_c.h"       then #include "norm_body.inc"
+//	norm_avx2.c    #include "isa_avx2.h"    then the body, then "isa_end.h"
+//	norm_avx512.c  #include "isa_avx512.h"  then the body, then "isa_end.h"
+//
+// System headers and pool.h come before the isa header, because everything
+// after it is compiled for that instruction set. Files for x86 are wrapped in
+// #if defined(__x86_64__). DL_NAME(f) appends the variant's suffix to f.
+//
+// # Rules for C kernels
+//
+//   - Pointers to Go memory are plain arguments of the entry point (cgo keeps
+//     them alive and in place); never store them in a struct that Go holds.
+//   - a*b+c is two roundings everywhere (-std=c11 in GCC, a pragma of isa.h in
+//     Clang); a fused one is asked for by name (vfma).
+//   - Nobody touches MXCSR: denormals, rounding and exceptions stay as Go has them.
+//   - A result may depend on the sizes and on the number of threads, never on
+//     which thread ran which chunk: chunks write disjoint memory, and partial
+//     sums are added in the order of their chunk numbers.
+package simd
