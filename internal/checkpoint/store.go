@@ -1,0 +1,344 @@
+package checkpoint
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Ref names one checkpoint of a Store.
+type Ref struct {
+	Name string `json:"name"` // folder inside the store
+	Step int    `json:"step"`
+}
+
+// Best is the checkpoint with the best evaluation so far.
+type Best struct {
+	Ref
+	Metric string  `json:"metric"`
+	Value  float64 `json:"value"`
+}
+
+// Index says which checkpoints of a store are in force.
+type Index struct {
+	FormatVersion int   `json:"format_version"`
+	Last          *Ref  `json:"last,omitempty"`
+	Best          *Best `json:"best,omitempty"`
+	Kept          []Ref `json:"kept,omitempty"` // oldest first, without last
+	// Evaluated is the last step whose evaluation is in the metrics.
+	Evaluated int `json:"evaluated"`
+}
+
+// Store is a run's folder of checkpoints. One process at a time may write to
+// it (see Lock); any number may read.
+type Store struct {
+	// Dir is the folder; it is made by the first Save.
+	Dir string
+	// Keep is how many checkpoints stay beside the last and the best one.
+	Keep int
+	// FreeBytes returns the free space at a path. Nil asks the system.
+	FreeBytes func(path string) (uint64, error)
+}
+
+const tmpPrefix = ".tmp-"
+
+var stepName = regexp.MustCompile(`^step-(\d+)(\.\d+)?$`)
+
+// Index reads the index. A store without one gives an empty Index.
+func (s *Store) Index() (Index, error) {
+	path := filepath.Join(s.Dir, indexFile)
+	b, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return Index{}, nil
+	}
+	if err != nil {
+		return Index{}, fmt.Errorf("read checkpoint index: %w", err)
+	}
+	var x Index
+	if err := json.Unmarshal(b, &x); err != nil {
+		return x, badf("read checkpoint index %s: it is damaged (%w); remove it, and it is made again from the step folders", path, err)
+	}
+	if x.FormatVersion > FormatVersion {
+		return x, badf("read checkpoint index %s: it has format version %d, this program reads up to %d; use a newer program",
+			path, x.FormatVersion, FormatVersion)
+	}
+	return x, nil
+}
+
+func (s *Store) writeIndex(x Index) error {
+	x.FormatVersion = FormatVersion
+	b, err := json.MarshalIndent(x, "", " ")
+	if err != nil {
+		return err
+	}
+	return WriteFile(filepath.Join(s.Dir, indexFile), append(b, '\n'))
+}
+
+// Path returns the folder of a checkpoint.
+func (s *Store) Path(r Ref) string { return filepath.Join(s.Dir, r.Name) }
+
+// Save writes the checkpoint of a step, makes it the last one, and removes
+// those that are no longer the last, the best, or among the kept. When it
+// fails the previous checkpoints are untouched.
+func (s *Store) Save(step int, meta Meta, set *Set) (Ref, error) {
+	ref, err := s.save(step, meta, set)
+	if err != nil {
+		return ref, fmt.Errorf("save checkpoint of step %d in %s: %w", step, s.Dir, err)
+	}
+	return ref, nil
+}
+
+func (s *Store) save(step int, meta Meta, set *Set) (Ref, error) {
+	x, err := s.Index()
+	if err != nil {
+		return Ref{}, err
+	}
+	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
+		return Ref{}, err
+	}
+	if err := s.room(set); err != nil {
+		return Ref{}, err
+	}
+	ref := Ref{Name: s.freeName(step), Step: step}
+	tmp := filepath.Join(s.Dir, tmpPrefix+ref.Name)
+	if err := os.RemoveAll(tmp); err != nil {
+		return ref, err
+	}
+	if err := os.Mkdir(tmp, 0o755); err != nil {
+		return ref, err
+	}
+	if err := writeFolder(tmp, step, meta, set); err != nil {
+		os.RemoveAll(tmp)
+		return ref, err
+	}
+	if err := os.Rename(tmp, s.Path(ref)); err != nil {
+		os.RemoveAll(tmp)
+		return ref, err
+	}
+	if err := syncDir(s.Dir); err != nil {
+		return ref, err
+	}
+	if x.Last != nil {
+		x.Kept = append(x.Kept, *x.Last)
+	}
+	x.Kept = x.Kept[max(0, len(x.Kept)-max(0, s.Keep)):]
+	x.Last = &ref
+	if err := s.writeIndex(x); err != nil {
+		return ref, err
+	}
+	return ref, s.prune(x)
+}
+
+// freeName returns a folder name for step that is not taken.
+func (s *Store) freeName(step int) string {
+	name := fmt.Sprintf("step-%08d", step)
+	for i := 2; ; i++ {
+		if _, err := os.Lstat(filepath.Join(s.Dir, name)); errors.Is(err, os.ErrNotExist) {
+			return name
+		}
+		name = fmt.Sprintf("step-%08d.%d", step, i)
+	}
+}
+
+// room checks the free disk space. The margin covers headers and JSON.
+func (s *Store) room(set *Set) error {
+	const margin = 1 << 20
+	free := s.FreeBytes
+	if free == nil {
+		free = freeBytes
+	}
+	have, err := free(s.Dir)
+	if err != nil {
+		return fmt.Errorf("find the free disk space: %w", err)
+	}
+	if need := uint64(set.bytes()) + margin; have < need {
+		return fmt.Errorf("it needs %s and the disk has %s free; make room and continue with --resume", size(need), size(have))
+	}
+	return nil
+}
+
+func size(n uint64) string {
+	if n < 1e9 {
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.2f GB", float64(n)/1e9)
+}
+
+// MarkEvaluated records that the last checkpoint was evaluated, and makes it
+// the best one where best is not nil.
+func (s *Store) MarkEvaluated(step int, best *Best) error {
+	x, err := s.Index()
+	if err != nil {
+		return err
+	}
+	x.Evaluated = step
+	if best != nil {
+		x.Best = best
+	}
+	if err := s.writeIndex(x); err != nil {
+		return fmt.Errorf("record the evaluation of step %d: %w", step, err)
+	}
+	return s.prune(x)
+}
+
+// Clean removes what an interrupted save left behind: temporary files and
+// checkpoints that the index does not name. Without an index the newest
+// complete checkpoint becomes the last one. Call it with the run's lock held.
+func (s *Store) Clean() error {
+	x, err := s.Index()
+	if err != nil {
+		return err
+	}
+	if x.Last == nil {
+		refs, err := s.complete()
+		if err != nil {
+			return err
+		}
+		if n := len(refs); n > 0 {
+			x.Last = &refs[n-1]
+			x.Kept = refs[:n-1]
+			if err := s.writeIndex(x); err != nil {
+				return err
+			}
+		}
+	}
+	return s.prune(x)
+}
+
+// complete lists the readable checkpoints, oldest first.
+func (s *Store) complete() ([]Ref, error) {
+	entries, err := os.ReadDir(s.Dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	var refs []Ref
+	for _, e := range entries {
+		if !stepName.MatchString(e.Name()) {
+			continue
+		}
+		r, err := Open(filepath.Join(s.Dir, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		refs = append(refs, Ref{e.Name(), r.Step()})
+		r.Close()
+	}
+	slices.SortStableFunc(refs, func(a, b Ref) int { return a.Step - b.Step })
+	return refs, nil
+}
+
+// prune removes every checkpoint and temporary file that x does not name.
+func (s *Store) prune(x Index) error {
+	entries, err := os.ReadDir(s.Dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	named := map[string]bool{}
+	for _, r := range x.Kept {
+		named[r.Name] = true
+	}
+	if x.Last != nil {
+		named[x.Last.Name] = true
+	}
+	if x.Best != nil {
+		named[x.Best.Name] = true
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if strings.HasPrefix(name, tmpPrefix) || (stepName.MatchString(name) && !named[name]) {
+			if err := os.RemoveAll(filepath.Join(s.Dir, name)); err != nil {
+				return fmt.Errorf("remove an old checkpoint: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// Choice is which checkpoint of a run is wanted.
+type Choice string
+
+// Choices. LastSaved needs no evaluation; BestSaved falls back to the last one
+// when none was evaluated.
+const (
+	LastSaved Choice = "last"
+	BestSaved Choice = "best"
+)
+
+// Find returns the folder of a checkpoint. path is a run folder, its folder of
+// checkpoints, one checkpoint, or a file inside one; which chooses in the
+// first two cases.
+func Find(path string, which Choice) (string, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return "", badf("find checkpoint: %w", err)
+	}
+	if !st.IsDir() {
+		path = filepath.Dir(path)
+	}
+	if exists(filepath.Join(path, stateFile)) {
+		return path, nil
+	}
+	for _, dir := range []string{filepath.Join(path, Folder), path} {
+		s := Store{Dir: dir}
+		x, err := s.Index()
+		if err != nil {
+			return "", err
+		}
+		if which == BestSaved && x.Best != nil {
+			return s.Path(x.Best.Ref), nil
+		}
+		if x.Last != nil {
+			return s.Path(*x.Last), nil
+		}
+		refs, err := s.complete()
+		if err != nil {
+			return "", err
+		}
+		if n := len(refs); n > 0 {
+			return s.Path(refs[n-1]), nil
+		}
+	}
+	return "", badf("find checkpoint: %s holds none (looked for %s, %s and %s)", path, stateFile, indexFile, Folder+"/"+indexFile)
+}
+
+// Folder is the name of the folder of checkpoints inside a run's folder.
+const Folder = "checkpoints"
+
+// OpenFound is Open(Find(path, which)). A training that replaces its
+// checkpoints between the two is no error: the new one is opened.
+func OpenFound(path string, which Choice) (*Reader, error) {
+	for try := 0; ; try++ {
+		dir, err := Find(path, which)
+		if err != nil {
+			return nil, err
+		}
+		r, err := Open(dir)
+		if err == nil || exists(dir) || try == 3 {
+			return r, err
+		}
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// StepOf returns the step in a checkpoint folder's name, for messages.
+func StepOf(dir string) (int, bool) {
+	m := stepName.FindStringSubmatch(filepath.Base(dir))
+	if m == nil {
+		return 0, false
+	}
+	n, err := strconv.Atoi(m[1])
+	return n, err == nil
+}

@@ -1,0 +1,46 @@
+package optim
+
+import "deeploop/internal/kernel"
+
+// EMA is an exponential moving average of weights: after every step
+//
+//	avg = Rate·avg + (1−Rate)·w.
+type EMA struct {
+	Rate float64
+	// Avg holds one average per param, in their order. It belongs in a
+	// checkpoint.
+	Avg []kernel.Buf
+}
+
+// NewEMA returns averages that start at the present weights.
+func NewEMA(b kernel.Backend, params []Param, rate float64) *EMA {
+	e := &EMA{Rate: rate, Avg: make([]kernel.Buf, len(params))}
+	for i := range params {
+		w := params[i].W
+		e.Avg[i] = kernel.Alloc(w.Type(), w.Len())
+		b.Convert(e.Avg[i], w)
+	}
+	return e
+}
+
+// Update takes the present weights into the averages.
+func (e *EMA) Update(b kernel.Backend, params []Param) {
+	for i := range params {
+		b.Lerp(e.Avg[i], params[i].W, e.Rate)
+	}
+}
+
+// Swap exchanges weights and averages, element by element in place, so that
+// an evaluation can run on the averages; a second Swap puts them back exactly.
+func (e *EMA) Swap(params []Param) {
+	for i := range params {
+		w, a := params[i].W.Bytes(), e.Avg[i].Bytes()
+		var tmp [4096]byte
+		for at := 0; at < len(w); at += len(tmp) {
+			n := copy(tmp[:], w[at:])
+			copy(w[at:], a[at:at+n])
+			copy(a[at:at+n], tmp[:n])
+		}
+		params[i].wrote()
+	}
+}
