@@ -6,9 +6,10 @@ import (
 	"deeploop/internal/kernel"
 )
 
-// AdamATan2: one optimizer step. Both moments are rounded to their own type
-// before the quotient is taken, so that a second moment that underflows to
-// zero gives ±π/2, as in the reference code.
+// AdamATan2: one optimizer step. The moments follow the reference code to the
+// last bit (see mix), and are rounded to their own type before the quotient is
+// taken: second moments of tiny gradients are subnormal and have few bits, and
+// one that underflows to zero gives ±π/2. The rest is in float64.
 func (b *Backend) AdamATan2(w, g, m, v kernel.Buf, h kernel.AdamHyper) {
 	kernel.CheckAdam(w, g, m, v, h)
 	if w.Type() == kernel.Float64 {
@@ -22,14 +23,21 @@ func adamATan2[S real](b *Backend, w, g, m, v []S, h kernel.AdamHyper) {
 	decay := 1 - h.LR*h.WeightDecay
 	step := h.LR / (1 - math.Pow(h.Beta1, float64(h.Step)))
 	root := 1 / math.Sqrt(1-math.Pow(h.Beta2, float64(h.Step)))
+	c1, c2 := S(1-h.Beta1), S(1-h.Beta2)
 	b.split(len(w), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			gi := float64(g[i])
-			m[i] = S(h.Beta1*float64(m[i]) + (1-h.Beta1)*gi)
-			v[i] = S(h.Beta2*float64(v[i]) + (1-h.Beta2)*gi*gi)
+			m[i] = mix(m[i], g[i], c1)
+			v[i] = mix(v[i], g[i]*g[i], c2)
 			w[i] = S(float64(w[i])*decay - step*math.Atan2(float64(m[i]), math.Sqrt(float64(v[i]))*root))
 		}
 	})
+}
+
+// mix = (1-c)*old + c*x, in the order c*x + (old - c*old) with each bracket
+// fused, that is rounded once. Products of two float32 are exact in float64.
+func mix[S real](old, x, c S) S {
+	rest := S(float64(old) - float64(c)*float64(old))
+	return S(float64(c)*float64(x) + float64(rest))
 }
 
 // SignSGD: w = w*(1-lr*wd) - lr*sign(g), each operation in w's own type.

@@ -1,0 +1,85 @@
+package kerneltest
+
+import (
+	"deeploop/internal/kernel"
+)
+
+// attn describes one Attention case.
+//
+// Tolerances: float32 sums of T terms and an exponential, under 1e-5 of the
+// rms. With bfloat16 activations a backend may round rotated q and k, the
+// probabilities and their gradients to bfloat16 before a product: 2^-9 each,
+// and 2^-9 at the store. Scores of a few units make an error of 2^-9 times the
+// score in a probability; 2^-6 bounds what adds up over the largest of
+// thousands of results. lse is float32; it sees the rounded q and k only.
+type attn struct {
+	B, T, N, K   int
+	causal, rope bool
+	std          float64 // of q and k; 0 means 1
+}
+
+var attnShapes = []attn{
+	{B: 1, T: 1, N: 1, K: 16}, {B: 2, T: 3, N: 1, K: 8, rope: true}, {B: 1, T: 5, N: 3, K: 17}, {B: 2, T: 16, N: 2, K: 32, rope: true, causal: true},
+	{B: 1, T: 33, N: 2, K: 24, rope: true}, {B: 3, T: 37, N: 4, K: 16, rope: true}, {B: 2, T: 26, N: 3, K: 33, causal: true},
+	{B: 2, T: 101, N: 2, K: 32, rope: true}, {B: 1, T: 101, N: 2, K: 64, rope: true}, {B: 1, T: 65, N: 1, K: 128, causal: true},
+	{B: 1, T: 70, N: 1, K: 127}, {B: 1, T: 301, N: 1, K: 64, rope: true, causal: true}, {B: 1, T: 130, N: 1, K: 40, rope: true, std: 6},
+	{B: 1, T: 901, N: 1, K: 64, rope: true},
+}
+
+func attentionCases() (all []Case) {
+	for _, s := range attnShapes {
+		all = append(all, s.forward(), s.backward())
+	}
+	return all
+}
+
+func (s attn) String() string {
+	return name("B%d T%d N%d K%d%s%s%s", s.B, s.T, s.N, s.K, flag(s.rope, "rope"), flag(s.causal, "causal"), flag(s.std > 0, "sharp"))
+}
+
+func (s attn) shape(v Values) kernel.AttentionShape {
+	a := kernel.AttentionShape{B: s.B, T: s.T, N: s.N, K: s.K, Causal: s.causal}
+	if s.rope {
+		a.Cos, a.Sin = kernel.RopeTables(v.Type.Master(), s.T, s.K, 10000)
+	}
+	return a
+}
+
+func (s attn) std1() float64 {
+	if s.std > 0 {
+		return s.std
+	}
+	return 1
+}
+
+func (s attn) flops() float64 {
+	f := 4 * float64(s.B*s.N*s.K) * float64(s.T) * float64(s.T)
+	if s.causal {
+		f /= 2
+	}
+	return f
+}
+
+func (s attn) forward() Case {
+	n := s.B * s.T * s.N * s.K
+	return Case{
+		Op: "Attention", Name: s.String(), Tol: Tolerance{1e-5 * s.std1(), 1.0 / 64}, Flops: s.flops(),
+		Tensors: []Tensor{
+			{Name: "qkv", Len: 3 * n, Fill: normal(s.std1())}, {Name: "o", Role: Out, Len: n}, {Name: "lse", Kind: Master, Role: Out, Len: s.B * s.N * s.T}},
+		Call: func(b kernel.Backend, v Values) { b.Attention(v.Buf("o"), v.Buf("lse"), v.Buf("qkv"), s.shape(v)) },
+	}
+}
+
+func (s attn) backward() Case {
+	n := s.B * s.T * s.N * s.K
+	return Case{
+		Op: "AttentionBackward", Name: s.String(), Tol: Tolerance{2e-5 * s.std1(), s.std1() / 48}, Flops: 2.5 * s.flops(),
+		Tensors: []Tensor{
+			{Name: "qkv", Len: 3 * n, Fill: normal(s.std1())}, {Name: "do", Len: n, Fill: normal(1)},
+			{Name: "o", Len: n}, {Name: "lse", Kind: Master, Len: s.B * s.N * s.T}, {Name: "dqkv", Role: Out, Len: 3 * n}},
+		Prepare: func(b kernel.Backend, v Values) { b.Attention(v.Buf("o"), v.Buf("lse"), v.Buf("qkv"), s.shape(v)) },
+		Call: func(b kernel.Backend, v Values) {
+			b.AttentionBackward(v.Buf("dqkv"), v.Buf("do"), v.Buf("o"), v.Buf("qkv"), v.Buf("lse"), s.shape(v))
+		},
+	}
+}

@@ -1,0 +1,51 @@
+package kerneltest
+
+import (
+	"math/rand/v2"
+
+	"deeploop/internal/kernel"
+)
+
+func updateCases() (all []Case) {
+	for _, n := range lengths {
+		all = append(all, adam(n, 3, -6, 1), signSGD(n), lerp(n))
+	}
+	return append(all, adam(1000, 1, -20, 3), adam(1000, 2, -24, -18), adam(333, 100000, -30, 8))
+}
+
+// adam: weights, gradients and moments as after some steps, gradients spread
+// over the given decades. Both moments must equal ref's bit for bit (subnormal
+// ones have so few bits that the last one shows in the weight); weights are
+// within 1e-6, the reference code's own noise.
+func adam(n, step int, lo, hi float64) Case {
+	return Case{
+		Op: "AdamATan2", Name: name("%d step%d decades %v..%v", n, step, lo, hi), Tol: Tolerance{5e-7, 5e-7}, OwnType: true,
+		Tensors: []Tensor{
+			{Name: "w", Kind: Master, Role: InOut, Len: n, Fill: normal(.1)}, {Name: "g", Kind: Master, Len: n, Fill: decades(lo, hi)},
+			{Name: "m", Kind: Master, Role: InOut, Len: n, Fill: decades(lo-1, hi-1), Exact: true},
+			{Name: "v", Kind: Master, Role: InOut, Len: n, Exact: true, Fill: func(r *rand.Rand) float64 {
+				x := decades(lo-1, hi-1)(r)
+				return x * x
+			}}},
+		Call: func(b kernel.Backend, v Values) {
+			b.AdamATan2(v.Buf("w"), v.Buf("g"), v.Buf("m"), v.Buf("v"), kernel.AdamHyper{LR: 1e-3, Beta1: .9, Beta2: .95, WeightDecay: .1, Step: step})
+		},
+	}
+}
+
+// signSGD rounds after each operation: equal bits.
+func signSGD(n int) Case {
+	return Case{
+		Op: "SignSGD", Name: name("%d", n), OwnType: true,
+		Tensors: []Tensor{{Name: "w", Kind: Master, Role: InOut, Len: n, Fill: normal(1), Exact: true}, {Name: "g", Kind: Master, Len: n, Fill: decades(-45, 3)}},
+		Call:    func(b kernel.Backend, v Values) { b.SignSGD(v.Buf("w"), v.Buf("g"), .01, .1) },
+	}
+}
+
+func lerp(n int) Case {
+	return Case{
+		Op: "Lerp", Name: name("%d", n), Tol: Tolerance{3e-7, 3e-7},
+		Tensors: []Tensor{{Name: "dst", Kind: Master, Role: InOut, Len: n, Fill: normal(1)}, {Name: "src", Kind: Master, Len: n, Fill: normal(1)}},
+		Call:    func(b kernel.Backend, v Values) { b.Lerp(v.Buf("dst"), v.Buf("src"), .999) },
+	}
+}
