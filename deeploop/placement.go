@@ -1,0 +1,30 @@
+package deeploop
+
+import "fmt"
+
+// Placement says where a sublayer's norms stand (architectures.md A.9).
+type Placement string
+
+const (
+	// PostNorm: x <- norm(x + f(x)), the published HRM block.
+	PostNorm Placement = "postnorm"
+	// DeepNorm: x <- norm(alpha x + f(x)).
+	DeepNorm Placement = "deepnorm"
+	// DeepLoop: x <- norm(alpha x + f(norm(x))), Eq. 7; the norm on the
+	// branch's input can be switched off.
+	DeepLoop Placement = "deeploop"
+	// PreNorm: x <- x + f(norm(x)), with a closing norm after the last block.
+	PreNorm Placement = "prenorm"
+)
+
+// ParsePlacement checks a name.
+func ParsePlacement(s string) (Placement, error) {
+	switch p := Placement(s); p {
+	case PostNorm, DeepNorm, DeepLoop, PreNorm:
+		return p, nil
+	}
+	return "", fmt.Errorf("placement is %q, expected postnorm, deepnorm, deeploop or prenorm", s)
+}
+
+// Scaled reports whether the residual rule (alpha, beta) applies.
+func (p Placement) Scaled() bool { return p == DeepNorm || p == DeepLoop }

@@ -1,0 +1,148 @@
+package deeploop
+
+import (
+	"fmt"
+
+	"deeploop/internal/graph"
+	"deeploop/internal/kernel"
+	"deeploop/internal/ops"
+)
+
+// Stack is a list of blocks with one residual rule; a call runs them all.
+type Stack struct {
+	Blocks   []*Block
+	Residual Residual
+	// Rule and Beta are kept for reports; beta acts only at initialisation.
+	Rule Rule
+	Beta float64
+	// FinalGain is the closing norm's gain under PreNorm; nil without gain.
+	FinalGain *graph.Param
+}
+
+// StackConfig says how to make a stack.
+type StackConfig struct {
+	Name      string // prefix of parameter names, e.g. "H_level"
+	Blocks    int
+	D, F      int // hidden and MLP width
+	Placement Placement
+	InnerNorm bool
+	Gain      bool // learned gains in the norms
+	Eps       float64
+	Rule      Rule
+	// Alpha and Beta override the rule where positive.
+	Alpha, Beta float64
+	SwiGLUBeta  string // MLP matrices that get beta: all, up_down or down
+}
+
+// Init draws a weight [Rows, Cols] = [out, in]; the stack scales it by beta
+// afterwards.
+type Init func(p *graph.Param)
+
+// NewStack makes the blocks with weights drawn by init, in the order qkv, o,
+// gate_up, down of each block. t is the master type.
+func NewStack(c StackConfig, t kernel.DType, init Init) *Stack {
+	s := &Stack{
+		Residual: Residual{Placement: c.Placement, Alpha: 1, InnerNorm: c.InnerNorm, Eps: c.Eps},
+		Rule:     c.Rule, Beta: 1,
+	}
+	if c.Placement.Scaled() {
+		s.Residual.Alpha, s.Beta = c.Rule.Alpha(), c.Rule.Beta()
+		if c.Alpha > 0 {
+			s.Residual.Alpha = c.Alpha
+		}
+		if c.Beta > 0 {
+			s.Beta = c.Beta
+		}
+	}
+	gain := func(name string) *graph.Param {
+		if !c.Gain {
+			return nil
+		}
+		return ones(name, t, c.D)
+	}
+	for i := range c.Blocks {
+		prefix := fmt.Sprintf("%s.layers.%d.", c.Name, i)
+		bl := &Block{
+			QKV:    graph.NewParam(prefix+"self_attn.qkv_proj.weight", t, 3*c.D, c.D),
+			O:      graph.NewParam(prefix+"self_attn.o_proj.weight", t, c.D, c.D),
+			GateUp: graph.NewParam(prefix+"mlp.gate_up_proj.weight", t, 2*c.F, c.D),
+			Down:   graph.NewParam(prefix+"mlp.down_proj.weight", t, c.D, c.F),
+		}
+		for _, w := range []*graph.Param{bl.QKV, bl.O, bl.GateUp, bl.Down} {
+			init(w)
+		}
+		bl.scale(s.Beta, c.SwiGLUBeta)
+		if c.Placement != PreNorm {
+			bl.Attn.OutGain, bl.MLP.OutGain = gain(prefix+"attn_norm.weight"), gain(prefix+"mlp_norm.weight")
+		}
+		if s.Residual.inner() {
+			bl.Attn.InGain, bl.MLP.InGain = gain(prefix+"attn_in_norm.weight"), gain(prefix+"mlp_in_norm.weight")
+		}
+		s.Blocks = append(s.Blocks, bl)
+	}
+	if c.Placement == PreNorm {
+		s.FinalGain = gain(c.Name + ".norm.weight")
+	}
+	return s
+}
+
+func ones(name string, t kernel.DType, d int) *graph.Param {
+	p := graph.NewParam(name, t, 1, d)
+	for i := range d {
+		p.Data.SetAt(i, 1)
+	}
+	return p
+}
+
+// scale multiplies by beta what the branch output is linear in: value rows,
+// output and feed-forward matrices; never q and k (DeepNet, A.2).
+func (bl *Block) scale(beta float64, swiglu string) {
+	if beta == 1 {
+		return
+	}
+	d := bl.O.Rows
+	mul := func(b kernel.Buf) {
+		for i := range b.Len() {
+			b.SetAt(i, b.At(i)*beta)
+		}
+	}
+	mul(bl.QKV.Data.Slice(2*d*d, 3*d*d))
+	mul(bl.O.Data)
+	mul(bl.Down.Data)
+	f := bl.Down.Cols
+	switch swiglu {
+	case "", "all":
+		mul(bl.GateUp.Data)
+	case "up_down":
+		mul(bl.GateUp.Data.Slice(f*d, 2*f*d))
+	case "down":
+	default:
+		panic("deeploop: swiglu_beta is not all, up_down or down")
+	}
+	for _, p := range []*graph.Param{bl.QKV, bl.O, bl.GateUp, bl.Down} {
+		p.Changed()
+	}
+}
+
+// Forward is one call on x [B*T, D].
+func (s *Stack) Forward(b *graph.Builder, x *graph.Node, shape kernel.AttentionShape) *graph.Node {
+	for _, bl := range s.Blocks {
+		x = bl.Forward(b, x, s.Residual, shape)
+	}
+	if s.Residual.Placement == PreNorm {
+		x = ops.ResidualNorm(b, x, nil, s.FinalGain, 1, s.Residual.Eps)
+	}
+	return x
+}
+
+// Params lists the trained parameters in the order of the blocks.
+func (s *Stack) Params() []*graph.Param {
+	var ps []*graph.Param
+	for _, bl := range s.Blocks {
+		ps = append(ps, bl.Params()...)
+	}
+	if s.FinalGain != nil {
+		ps = append(ps, s.FinalGain)
+	}
+	return ps
+}

@@ -1,0 +1,24 @@
+package ops
+
+import (
+	"deeploop/internal/graph"
+	"deeploop/internal/kernel"
+)
+
+// SwiGLU is y[M, F] = silu(gate) ⊙ up from the packed gu[M, 2F] = gate|up.
+func SwiGLU(b *graph.Builder, gu *graph.Node) *graph.Node {
+	m, w := graph.Dims(gu)
+	f := w / 2
+	be := b.Backend
+	return b.Apply(graph.Spec{
+		Name: "swiglu", In: []*graph.Node{gu}, Type: b.Act, Rows: m, Cols: f,
+		Forward: func(y kernel.Buf, in []kernel.Buf) { be.SwiGLU(y, in[0], f) },
+		Diff:    []bool{true},
+		Backward: func(_, dy *graph.Node) []*graph.Node {
+			return []*graph.Node{b.Apply(graph.Spec{
+				Name: "swiglu.dgu", In: []*graph.Node{dy, gu}, Type: b.Act, Rows: m, Cols: w,
+				Forward: func(dgu kernel.Buf, in []kernel.Buf) { be.SwiGLUBackward(dgu, in[0], in[1], f) },
+			})}
+		},
+	})
+}
