@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Run executes one command line of a program and returns the exit code. Call
+// it once per root: it finishes the command tree (streams, how mistakes are
+// reported, flag names with underscores) and prints the error, if any, as
+// "PROGRAM: error".
+func Run(root *cobra.Command, args []string, s *Streams) int {
+	prepare(root, s)
+	root.SetArgs(args)
+	err := root.Execute()
+	if err != nil {
+		fmt.Fprintf(s.Err, "%s: %v\n", root.Name(), err)
+	}
+	return ExitCode(err)
+}
+
+func prepare(root *cobra.Command, s *Streams) {
+	root.SetIn(s.In)
+	root.SetOut(s.Out)
+	root.SetErr(s.Err)
+	root.SilenceUsage, root.SilenceErrors = true, true
+	root.SetGlobalNormalizationFunc(normalizeFlag)
+	root.SetFlagErrorFunc(flagError)
+	root.SetUsageFunc(usage)
+	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
+	root.CompletionOptions.HiddenDefaultCmd = true
+	if root.RunE == nil && root.Run == nil {
+		root.Args = noSuchCommand
+		root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+	}
+	eachCommand(root, func(c *cobra.Command) { c.Args = usageArgs(c.Args) })
+}
+
+func eachCommand(c *cobra.Command, visit func(*cobra.Command)) {
+	visit(c)
+	for _, sub := range c.Commands() {
+		eachCommand(sub, visit)
+	}
+}
+
+// normalizeFlag lets people write keys as in files: --hidden_size, and
+// --data-path for --data.
+func normalizeFlag(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	name = strings.ReplaceAll(name, "_", "-")
+	if name == "data-path" {
+		name = "data"
+	}
+	return pflag.NormalizedName(name)
+}
+
+// usageArgs makes a complaint about positional arguments a UsageError, and
+// explains Hydra's key=value arguments. nil allows none.
+func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		inner := check
+		if inner == nil {
+			for _, a := range args {
+				if key, _, ok := strings.Cut(a, "="); ok && key != "" && c.Flags().Lookup("set") != nil {
+					return Usagef("unexpected argument %q; write --set %s", a, a)
+				}
+			}
+			inner = cobra.NoArgs
+			if len(args) > 0 {
+				return Usagef("unexpected argument %q; see %s --help", args[0], c.CommandPath())
+			}
+		}
+		if err := inner(c, args); err != nil {
+			return &UsageError{Err: err}
+		}
+		return nil
+	}
+}
+
+// noSuchCommand is the root's Args: any argument is a misspelt command.
+func noSuchCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	if near := Nearest(args[0], names); near != "" {
+		return fmt.Errorf("unknown command %q; did you mean %s?", args[0], near)
+	}
+	return fmt.Errorf("unknown command %q; expected one of %s", args[0], strings.Join(names, ", "))
+}
+
+// flagError makes pflag's complaints UsageErrors and suggests near flags.
+func flagError(c *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+		var names []string
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				names = append(names, f.Name)
+			}
+		})
+		name := string(normalizeFlag(nil, unknown.GetSpecifiedName()))
+		if near := Nearest(name, names); near != "" {
+			return Usagef("unknown flag --%s; did you mean --%s?", unknown.GetSpecifiedName(), near)
+		}
+		return Usagef("unknown flag --%s; see %s --help", unknown.GetSpecifiedName(), c.CommandPath())
+	}
+	return &UsageError{Err: err}
+}
