@@ -1,0 +1,48 @@
+package arc
+
+import (
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"io"
+
+	"golang.org/x/image/font"
+	"golang.org/x/image/font/basicfont"
+	"golang.org/x/image/math/fixed"
+)
+
+// Image draws the tasks below each other, one column per pair, the output
+// under its input.
+func Image(tasks ...*Task) image.Image {
+	f := newFigure(tasks)
+	img := image.NewPaletted(image.Rect(0, 0, f.width, f.height), imagePalette())
+	fillBox(img, box{0, 0, f.width, f.height, paper})
+	for _, b := range f.boxes {
+		fillBox(img, b)
+	}
+	face := basicfont.Face7x13
+	for _, l := range f.labels {
+		d := font.Drawer{Dst: img, Src: image.NewUniform(ink), Face: face, Dot: fixed.P(l.x, l.y+face.Ascent)}
+		d.DrawString(l.text)
+	}
+	return img
+}
+
+// imagePalette holds every colour a figure uses; 16 colours keep files small.
+func imagePalette() color.Palette {
+	p := color.Palette{paper, ink, gutter}
+	for _, c := range Palette {
+		p = append(p, c)
+	}
+	return p
+}
+
+func fillBox(img draw.Image, b box) {
+	draw.Draw(img, image.Rect(b.x, b.y, b.x+b.w, b.y+b.h), image.NewUniform(b.fill), image.Point{}, draw.Src)
+}
+
+// WritePNG writes Image as PNG.
+func WritePNG(w io.Writer, tasks ...*Task) error {
+	return png.Encode(w, Image(tasks...))
+}
