@@ -99,10 +99,7 @@ func (s *Store) save(step int, meta Meta, set *Set) (Ref, error) {
 	if err != nil {
 		return Ref{}, err
 	}
-	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
-		return Ref{}, err
-	}
-	if err := s.room(set); err != nil {
+	if err := s.Room(set); err != nil {
 		return Ref{}, err
 	}
 	ref := Ref{Name: s.freeName(step), Step: step}
@@ -144,6 +141,15 @@ func (s *Store) freeName(step int) string {
 		}
 		name = fmt.Sprintf("step-%08d.%d", step, i)
 	}
+}
+
+// Room returns an error, naming both numbers, when the disk has no space for
+// one more checkpoint of set. Save calls it before it writes.
+func (s *Store) Room(set *Set) error {
+	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
+		return err
+	}
+	return s.room(set)
 }
 
 // room checks the free disk space. The margin covers headers and JSON.

@@ -1,0 +1,5 @@
+// Package runlog records a run: metrics.jsonl, which holds nothing but what
+// the run computed, so that an interrupted and resumed run leaves the same
+// file as an uninterrupted one; sessions.jsonl, which holds times, speeds and
+// interruptions; and progress for a person.
+package runlog
