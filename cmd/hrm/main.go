@@ -3,7 +3,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 
 	"deeploop/internal/cli"
@@ -13,11 +12,5 @@ func main() { os.Exit(run(os.Args[1:], cli.Standard())) }
 
 // run executes one command line and returns the exit code.
 func run(args []string, s *cli.Streams) int {
-	root := newRootCmd(s)
-	root.SetArgs(args)
-	err := root.Execute()
-	if err != nil {
-		fmt.Fprintln(s.Err, "hrm:", err)
-	}
-	return cli.ExitCode(err)
+	return cli.Run(newRootCmd(s), args, s)
 }

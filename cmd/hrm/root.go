@@ -6,20 +6,17 @@ import (
 	"deeploop/internal/cli"
 )
 
+// newRootCmd builds the command tree. One file per subcommand: its options
+// struct, newXCmd (flags), xRun (logic).
 func newRootCmd(s *cli.Streams) *cobra.Command {
 	root := &cobra.Command{
-		Use:           "hrm",
-		Short:         "Train, evaluate and score hierarchical reasoners on ARC-AGI",
-		SilenceUsage:  true,
-		SilenceErrors: true,
+		Use:   "hrm",
+		Short: "Train, evaluate and score hierarchical reasoners on ARC-AGI",
+		Example: `  hrm build-data                 the embedded sample tasks
+  hrm train                      on the newest dataset, into a new folder under runs/
+  hrm eval && hrm score          the newest run`,
+		Version: cli.Version([]string{"ref"}),
 	}
-	root.SetIn(s.In)
-	root.SetOut(s.Out)
-	root.SetErr(s.Err)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return &cli.UsageError{Err: err}
-	})
-	// One file per subcommand: its options struct, newXCmd (flags), xRun (logic).
 	root.AddCommand()
 	return root
 }

@@ -94,6 +94,9 @@ func noSuchCommand(c *cobra.Command, args []string) error {
 	if near := Nearest(args[0], names); near != "" {
 		return fmt.Errorf("unknown command %q; did you mean %s?", args[0], near)
 	}
+	if len(names) == 0 {
+		return fmt.Errorf("unknown command %q; see %s --help", args[0], c.Name())
+	}
 	return fmt.Errorf("unknown command %q; expected one of %s", args[0], strings.Join(names, ", "))
 }
 
