@@ -23,7 +23,7 @@ var attnShapes = []attn{
 	{B: 1, T: 33, N: 2, K: 24, rope: true}, {B: 3, T: 37, N: 4, K: 16, rope: true}, {B: 2, T: 26, N: 3, K: 33, causal: true},
 	{B: 2, T: 101, N: 2, K: 32, rope: true}, {B: 1, T: 101, N: 2, K: 64, rope: true}, {B: 1, T: 65, N: 1, K: 128, causal: true},
 	{B: 1, T: 70, N: 1, K: 127}, {B: 1, T: 301, N: 1, K: 64, rope: true, causal: true}, {B: 1, T: 130, N: 1, K: 40, rope: true, std: 6},
-	{B: 1, T: 901, N: 1, K: 64, rope: true},
+	{B: 1, T: 901, N: 1, K: 16, rope: true},
 }
 
 func attentionCases() (all []Case) {
