@@ -42,7 +42,14 @@ func fillBox(img draw.Image, b box) {
 	draw.Draw(img, image.Rect(b.x, b.y, b.x+b.w, b.y+b.h), image.NewUniform(b.fill), image.Point{}, draw.Src)
 }
 
-// WritePNG writes Image as PNG.
+// maxPixels bounds a PNG, which is drawn in memory at one byte a pixel.
+const maxPixels = 100 << 20
+
+// WritePNG writes Image as PNG. Too many tasks for one picture is an *Error.
 func WritePNG(w io.Writer, tasks ...*Task) error {
+	if f := newFigure(tasks); f.width*f.height > maxPixels {
+		return fileErrorf("", "a picture of %d tasks would have %d x %d pixels, expected at most %d million; name fewer tasks, or write SVG",
+			len(tasks), f.width, f.height, maxPixels>>20)
+	}
 	return png.Encode(w, Image(tasks...))
 }

@@ -17,6 +17,6 @@ func newRootCmd(s *cli.Streams) *cobra.Command {
   hrm eval && hrm score          the newest run`,
 		Version: cli.Version([]string{"ref"}),
 	}
-	root.AddCommand()
+	root.AddCommand(newShowCmd(s))
 	return root
 }
