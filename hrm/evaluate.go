@@ -1,0 +1,44 @@
+package hrm
+
+// Evaluator runs the fixed maximum of segments on batches from fresh states,
+// as the reference evaluates.
+type Evaluator struct {
+	Segment *Segment
+	halted  []bool
+	steps   []int32
+}
+
+// NewEvaluator wraps a segment (its states are overwritten by each batch).
+func NewEvaluator(s *Segment) *Evaluator {
+	e := &Evaluator{Segment: s, halted: make([]bool, s.Batch), steps: make([]int32, s.Batch)}
+	for i := range e.halted {
+		e.halted[i] = true
+		e.steps[i] = int32(s.Model.Config.HaltMaxSteps)
+	}
+	return e
+}
+
+// Run evaluates one batch. Predictions, losses and q logits of the last
+// segment are in e.Segment afterwards. each, where not nil, is called after
+// every segment (from 1) with that segment's predictions and q logits there.
+func (e *Evaluator) Run(r Rows, each func(segment int)) (StepMetrics, error) {
+	s := e.Segment
+	s.load(r)
+	for i := range s.Batch {
+		s.resetState(i)
+	}
+	if err := s.Embed(); err != nil {
+		return StepMetrics{}, err
+	}
+	most := s.Model.Config.HaltMaxSteps
+	for k := 1; k <= most; k++ {
+		read := each != nil || k == most
+		if err := s.Eval(read); err != nil {
+			return StepMetrics{}, err
+		}
+		if each != nil {
+			each(k)
+		}
+	}
+	return measure(s, e.steps, e.halted), nil
+}
