@@ -52,9 +52,9 @@ func Embed(b *graph.Builder, e Embedding) *graph.Node {
 				dPos = targets[len(targets)-1].Buf
 			}
 			run := b.Token("embed.backward", []*graph.Node{dx}, func(in []kernel.Buf) {
-				accumulate := false
-				for _, g := range targets {
-					accumulate = g.Touch() || accumulate
+				accumulate := targets[0].Touch() // table and positions go together
+				for _, g := range targets[1:] {
+					g.Touch()
 				}
 				be.EmbedBackward(dTable, dPuzzle, dPos, in[0], a, accumulate)
 			})

@@ -1,0 +1,282 @@
+package hrm
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"deeploop/deeploop"
+	"deeploop/internal/kernel"
+	"deeploop/internal/kernel/ref"
+)
+
+func tiny() TrainConfig {
+	c := PresetTesting()
+	c.Arch.HiddenSize, c.Arch.NumHeads, c.Arch.PuzzleEmbDim = 8, 2, 8
+	c.Arch.Expansion = 1
+	c.Arch.SeqLen, c.Arch.VocabSize, c.Arch.NumPuzzleIdentifiers = 6, 5, 4
+	c.Arch.HaltExplorationProb = 0
+	c.GlobalBatchSize = 2
+	return c
+}
+
+func randomRows(c Config, batch int, seed uint64) Rows {
+	r := rand.New(rand.NewPCG(seed, 9))
+	rows := NewRows(batch, c.SeqLen)
+	for i := range rows.Inputs {
+		rows.Inputs[i] = int32(r.IntN(c.VocabSize))
+		rows.Labels[i] = int32(r.IntN(c.VocabSize))
+		if r.IntN(4) == 0 {
+			rows.Labels[i] = -100
+		}
+	}
+	for i := range rows.IDs {
+		rows.IDs[i] = int32(r.IntN(c.NumPuzzleIdentifiers))
+	}
+	return rows
+}
+
+// variants turns every switch of the architecture each way.
+func variants() map[string]func(*Config) {
+	v := map[string]func(*Config){
+		"postnorm":       func(*Config) {},
+		"learned":        func(c *Config) { c.PosEncodings = PosLearned },
+		"no task slot":   func(c *Config) { c.PuzzleEmbDim = 0 },
+		"odd task slots": func(c *Config) { c.PuzzleEmbDim = 11 },
+		"softmax":        func(c *Config) { c.Loss.LossType = LossSoftmax },
+		"input_rms":      func(c *Config) { c.InputRMS = true },
+		"input_rms gain": func(c *Config) { c.InputRMS, c.NormGain = true, true },
+		"one segment":    func(c *Config) { c.HaltMaxSteps = 1 },
+		"postnorm gain":  func(c *Config) { c.NormGain = true },
+		"prenorm":        func(c *Config) { c.Placement = PlacementPreNorm },
+		"prenorm gain":   func(c *Config) { c.Placement, c.NormGain = PlacementPreNorm, true },
+		"deepnorm":       func(c *Config) { c.Placement, c.PH, c.PL = PlacementDeepNorm, .25, .25 },
+		"deepnorm gain":  func(c *Config) { c.Placement, c.PH, c.PL, c.NormGain = PlacementDeepNorm, .25, .25, true },
+		"deeploop":       func(c *Config) { c.Placement, c.PH, c.PL, c.InnerNorm = PlacementDeepLoop, .5, .5, true },
+		"deeploop gain": func(c *Config) {
+			c.Placement, c.PH, c.PL, c.InnerNorm, c.NormGain = PlacementDeepLoop, .5, .5, true, true
+		},
+		"deeploop outer":   func(c *Config) { c.Placement, c.PH, c.PL = PlacementDeepLoop, .5, .3 },
+		"deeploop alphas":  func(c *Config) { c.Placement, c.AlphaH, c.BetaL = PlacementDeepLoop, 3, .25 },
+		"more blocks":      func(c *Config) { c.HLayers, c.LLayers, c.HCycles, c.LCycles = 2, 1, 1, 3 },
+		"deeploop code":    func(c *Config) { c.Placement, c.PH, c.PL, c.NgMode = PlacementDeepLoop, .5, .5, NgCode },
+		"deeploop forward": func(c *Config) { c.Placement, c.PH, c.PL, c.NgMode = PlacementDeepLoop, .5, .5, NgForward },
+	}
+	for _, s := range []string{SwiGLUBetaUpDown, SwiGLUBetaDown} {
+		v["swiglu_beta "+s] = func(c *Config) {
+			c.Placement, c.PH, c.PL, c.SwiGLUBeta = PlacementDeepLoop, .5, .5, s
+		}
+	}
+	return v
+}
+
+// Gradient of the whole model against central differences in float64, for
+// every switch. The q target is a constant of the loss, so it is frozen.
+func TestModelGradient(t *testing.T) {
+	for name, change := range variants() {
+		t.Run(name, func(t *testing.T) {
+			c := tiny()
+			change(&c.Arch)
+			m, err := NewModel(c.Arch, kernel.Float64, 3)
+			require.NoError(t, err)
+			r := rand.New(rand.NewPCG(5, 6))
+			for i := range m.PuzzleTable.Len() {
+				m.PuzzleTable.SetAt(i, r.NormFloat64())
+			}
+			for i := range m.QHead.Data.Len() {
+				m.QHead.Data.SetAt(i, r.NormFloat64())
+			}
+			l, err := NewLearner(m, ref.New(1), c, 10)
+			require.NoError(t, err)
+			defer l.Segment.Close()
+			rows := randomRows(m.Config, c.GlobalBatchSize, 1)
+			s := l.Segment
+
+			// One-step gradient: the states that enter the last calls are
+			// constants, so run the calls without gradient once.
+			l.Carry.refill(s, rows)
+			s.load(rows)
+			require.NoError(t, s.Embed())
+			require.NoError(t, s.calls(m.schedule.NoGrad()))
+			zH, zL := kernel.Alloc(kernel.Float64, s.ZH.Len()), kernel.Alloc(kernel.Float64, s.ZL.Len())
+			copy(zH.Bytes(), s.ZH.Bytes())
+			copy(zL.Bytes(), s.ZL.Bytes())
+			var target []float64
+			loss := func() float64 {
+				copy(s.ZH.Bytes(), zH.Bytes())
+				copy(s.ZL.Bytes(), zL.Bytes())
+				for _, p := range m.Params() {
+					p.ZeroGrad()
+				}
+				require.NoError(t, s.train.Run())
+				v := s.Loss.Sum + .5*s.Q.HaltSum
+				if m.Config.HaltMaxSteps > 1 {
+					if target == nil {
+						target = append(target, s.Q.Target...)
+					}
+					for i, q := range s.Q.QContinue {
+						v += .5 * (math.Max(q, 0) - q*target[i] + math.Log1p(math.Exp(-math.Abs(q))))
+					}
+				}
+				return v / float64(c.GlobalBatchSize)
+			}
+			loss()
+			params := m.Params()
+			if s.Puzzle != nil {
+				params = append(params, s.Puzzle)
+			}
+			for _, p := range params {
+				grads := append([]float64(nil), p.Grad().Float64s()...)
+				for i := 0; i < p.Data.Len(); i += max(1, p.Data.Len()/5) {
+					const h = 1e-6
+					w := p.Data.At(i)
+					p.Data.SetAt(i, w+h)
+					p.Changed()
+					up := loss()
+					p.Data.SetAt(i, w-h)
+					p.Changed()
+					down := loss()
+					p.Data.SetAt(i, w)
+					p.Changed()
+					num := (up - down) / (2 * h)
+					require.InDelta(t, num, grads[i], 1e-7+1e-5*math.Abs(num), "%s[%d]", p.Name, i)
+				}
+			}
+		})
+	}
+}
+
+// Every variant learns to repeat two examples, in all precisions.
+func TestEveryVariantLearns(t *testing.T) {
+	for name, change := range variants() {
+		for _, act := range []kernel.DType{kernel.Float32, kernel.BFloat16} {
+			t.Run(fmt.Sprintf("%s/%v", name, act), func(t *testing.T) {
+				c := tiny()
+				change(&c.Arch)
+				c.LR, c.LRWarmupSteps = 1e-2, 1
+				m, err := NewModel(c.Arch, act, 3)
+				require.NoError(t, err)
+				l, err := NewLearner(m, ref.New(1), c, 100)
+				require.NoError(t, err)
+				defer l.Segment.Close()
+				rows := randomRows(m.Config, c.GlobalBatchSize, 1)
+				var first, last float64
+				for i := range 60 {
+					got, err := l.Step(rows)
+					require.NoError(t, err)
+					if i == 0 {
+						first = got.LMLoss
+					}
+					last = got.LMLoss
+				}
+				require.Less(t, last, .6*first)
+			})
+		}
+	}
+}
+
+func TestEffectiveDepth(t *testing.T) {
+	c := PresetHRMv1().Arch
+	c.SeqLen, c.VocabSize, c.NumPuzzleIdentifiers = 4, 12, 2
+	for mode, n := range map[string]int{NgPaper: 12, NgCode: 8, NgForward: 24} {
+		c.NgMode = mode
+		require.Equal(t, n, c.EffectiveDepth(), mode)
+	}
+	c.NgMode = NgPaper
+	rule := deeploop.Rule{P: .5, N: c.EffectiveDepth()}
+	require.InDelta(t, 4.899, rule.Alpha(), 1e-3)
+	require.InDelta(t, .1021, rule.Beta(), 1e-4)
+	s, err := deeploop.Cycles(c.HCycles, c.LCycles, deeploop.LastCycle)
+	require.NoError(t, err)
+	require.Equal(t, 24, deeploop.Visits(s.Grad(), 4, 4), "gradient-visible visits of the last cycle")
+	require.Equal(t, 2*24, deeploop.Visits(s.Calls, 4, 4))
+	s, err = deeploop.Cycles(c.HCycles, c.LCycles, deeploop.LastCall)
+	require.NoError(t, err)
+	require.Equal(t, 16, deeploop.Visits(s.Grad(), 4, 4))
+	require.Equal(t, []deeploop.Module{deeploop.L, deeploop.L, deeploop.H, deeploop.L}, s.NoGrad())
+}
+
+// beta multiplies value rows, output and MLP; q and k rows, embeddings and
+// heads are drawn the same with and without it.
+func TestBetaScalesWhatItShould(t *testing.T) {
+	c := tiny().Arch
+	plain, err := NewModel(c, kernel.Float32, 3)
+	require.NoError(t, err)
+	c.Placement, c.PH, c.PL, c.BetaH, c.BetaL = PlacementDeepLoop, .5, .5, .25, .5
+	scaled, err := NewModel(c, kernel.Float32, 3)
+	require.NoError(t, err)
+	d := c.HiddenSize
+	for i, p := range plain.Params() {
+		q := scaled.Params()[i]
+		for j := range p.Data.Len() {
+			want := p.Data.At(j)
+			beta := 1.0
+			switch {
+			case p.Name[0] == 'H' && p.Name[1] == '_':
+				beta = .25
+			case p.Name[0] == 'L' && p.Name[1] == '_':
+				beta = .5
+			}
+			if p.Rows == 3*d && j < 2*d*d { // q and k rows
+				beta = 1
+			}
+			require.InDelta(t, want*beta, q.Data.At(j), 1e-7, p.Name)
+		}
+	}
+}
+
+func TestParamsCount(t *testing.T) {
+	for name, change := range variants() {
+		c := tiny().Arch
+		change(&c)
+		m, err := NewModel(c, kernel.Float32, 1)
+		require.NoError(t, err)
+		n := 0
+		for _, p := range m.Params() {
+			n += p.Data.Len()
+		}
+		require.Equal(t, c.NumParams(), n, name)
+	}
+}
+
+// Halting: a row halts when q_halt > q_continue or at the last segment, and
+// exploration keeps it for a drawn minimum.
+func TestHalting(t *testing.T) {
+	c := tiny()
+	c.Arch.HaltMaxSteps = 5
+	m, err := NewModel(c.Arch, kernel.Float32, 1)
+	require.NoError(t, err)
+	s, err := NewSegment(m, ref.New(1), 2)
+	require.NoError(t, err)
+	defer s.Close()
+	carry := NewCarry(2, c.Arch.SeqLen)
+	draw := rand.New(rand.NewPCG(1, 1))
+	halt := func(steps int32, qHalt, qContinue, prob float64) bool {
+		carry.Steps[0] = steps
+		s.Q.QHalt[0], s.Q.QContinue[0] = qHalt, qContinue
+		carry.halt(s, prob, draw)
+		return carry.Halted[0]
+	}
+	require.True(t, halt(1, 1, 0, 0))
+	require.False(t, halt(1, 0, 1, 0))
+	require.False(t, halt(1, 0, 0, 0), "equal logits go on")
+	require.True(t, halt(5, 0, 1, 0))
+	require.False(t, halt(1, 1, 0, 1), "the minimum is at least 2")
+	kept := map[int32]int{}
+	for range 4000 {
+		for n := int32(2); n <= 5; n++ {
+			if !halt(n, 1, 0, 1) {
+				kept[n]++
+			}
+		}
+	}
+	// the minimum is uniform in {2..5}: a row with n segments is kept when it
+	// is above n
+	require.InDelta(t, 3000, kept[2], 150)
+	require.InDelta(t, 2000, kept[3], 150)
+	require.InDelta(t, 1000, kept[4], 150)
+	require.Zero(t, kept[5])
+}
