@@ -2,7 +2,8 @@
 # compiler makes it several times faster (without one, Go turns cgo off).
 
 GO     ?= go
-COMMIT := $(shell git rev-parse --short=12 HEAD 2>/dev/null)$(shell git diff --quiet HEAD 2>/dev/null || echo -dirty)
+COMMIT := $(shell git rev-parse --short=12 HEAD 2>/dev/null && (git diff --quiet HEAD || echo -dirty))
+COMMIT := $(subst $(eval) ,,$(COMMIT))
 FLAGS  := -buildvcs=false -ldflags "-X deeploop/internal/cli.commit=$(COMMIT)"
 CGO    := $(shell $(GO) env CGO_ENABLED)
 
