@@ -78,7 +78,7 @@ func (s Submission) Write(w io.Writer) error {
 					b.WriteString(", ")
 				}
 				b.WriteString(`"attempt_` + strconv.Itoa(k+1) + `": `)
-				b.Write(appendGrid(nil, g))
+				b.Write(g.AppendJSON(nil))
 			}
 			b.WriteByte('}')
 		}
@@ -86,23 +86,4 @@ func (s Submission) Write(w io.Writer) error {
 	}
 	b.WriteString("}\n")
 	return b.Flush()
-}
-
-// appendGrid appends a grid as nested JSON arrays.
-func appendGrid(dst []byte, g arc.Grid) []byte {
-	dst = append(dst, '[')
-	for r := range g.Rows {
-		if r > 0 {
-			dst = append(dst, ", "...)
-		}
-		dst = append(dst, '[')
-		for c := range g.Cols {
-			if c > 0 {
-				dst = append(dst, ", "...)
-			}
-			dst = strconv.AppendUint(dst, uint64(g.At(r, c)), 10)
-		}
-		dst = append(dst, ']')
-	}
-	return append(dst, ']')
 }

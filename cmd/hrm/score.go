@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"deeploop/internal/checkpoint"
+	"deeploop/internal/cli"
+	"deeploop/voting"
+)
+
+// scoreOptions are the flags of hrm score.
+type scoreOptions struct {
+	predictions, data string
+	answers, truth    string
+	votes             int
+	ladder            []int
+	json, perTask     bool
+	submission        string
+
+	ladderGiven bool
+}
+
+func newScoreCmd(s *cli.Streams) *cobra.Command {
+	var o scoreOptions
+	cmd := &cobra.Command{
+		Use:   "score",
+		Short: "Count votes and score predictions, or anyone's submission",
+		Long: `Count the votes of the predictions that hrm eval made, and score them.
+
+Every augmented copy of a test input votes for the answer it gives, with its
+augmentation undone. Answers are ranked by votes, then by mean halt
+probability, then by which came first in the file. pass@K is what K answers
+per test input solve, in three conventions: tasks all of whose test inputs are
+solved; the mean over tasks of the fraction solved; test inputs solved. What
+was not predicted counts as wrong.
+
+With --answers a file in the form of Kaggle's ARC Prize is scored instead.`,
+		Example: `  hrm score                                   the newest evaluation below runs/
+  hrm score --submission submission.json
+  hrm score --answers submission.json --truth arc-agi-1/evaluation`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			o.ladderGiven = c.Flags().Changed("ladder")
+			return scoreRun(s, o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.predictions, "predictions", "", "`FILE` of predictions, or a folder: the newest in it (default the newest below runs/)")
+	f.StringVar(&o.data, "data", "", "dataset `DIR` the predictions are of, or an identifiers.json (default the one they name)")
+	f.IntVar(&o.votes, "votes", 2, "`K` of the headline pass@K: answers per test input")
+	f.IntSliceVar(&o.ladder, "ladder", []int{1, 2, 10, 100, 1000}, "`K,K,...` to print pass@K for")
+	f.BoolVar(&o.json, "json", false, "print one JSON document")
+	f.BoolVar(&o.perTask, "per-task", false, "print every test input's result")
+	f.StringVar(&o.submission, "submission", "", "write the two best answers of every test input to this `FILE`")
+	f.StringVar(&o.answers, "answers", "", "score this submission `FILE`; needs --truth")
+	f.StringVar(&o.truth, "truth", "", "ground truth `DIR|FILE`: tasks, Kaggle files or a dataset; with predictions it is only compared with the dataset's")
+	return cmd
+}
+
+func scoreRun(s *cli.Streams, o scoreOptions) error {
+	if o.votes < 1 {
+		return cli.Usagef("--votes is %d, expected at least 1", o.votes)
+	}
+	for _, k := range o.ladder {
+		if k < 1 {
+			return cli.Usagef("--ladder has %d, expected numbers of at least 1", k)
+		}
+	}
+	var r *report
+	var err error
+	if o.answers != "" {
+		r, err = scoreAnswers(o)
+	} else {
+		r, err = scorePredictions(s, o)
+	}
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return r.writeJSON(s)
+	}
+	return r.writeText(s)
+}
+
+// writeSubmission writes the file whole or not at all.
+func writeSubmission(path string, sub voting.Submission) error {
+	var b bytes.Buffer
+	if err := sub.Write(&b); err != nil {
+		return err
+	}
+	if err := checkpoint.WriteFile(path, b.Bytes()); err != nil {
+		return fmt.Errorf("write submission %s: %w", path, err)
+	}
+	return nil
+}
