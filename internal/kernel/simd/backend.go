@@ -56,6 +56,7 @@ type Backend struct {
 	level   Level
 	threads int
 	pool    *C.dl_pool
+	widen   bool // products of bf16 as on a processor without them (for tests)
 }
 
 // Open starts a Backend of level l on threads threads, at least 1. It fails

@@ -62,7 +62,7 @@ static void detect(void) {
 	missing[DL_AVX512] = NULL;
 	bf16_dot = bit(a71, 5);
 
-	if (!bit(d7, 22) || !bit(d7, 24))
+	if (!bit(d7, 22) || !bit(d7, 24) || !bf16_dot)
 		missing[DL_AMX] = "the processor has no AMX tiles with bf16 products";
 	else if ((x >> 17 & 3) != 3)
 		missing[DL_AMX] = "the operating system does not save AMX tiles";

@@ -16,14 +16,15 @@
 //
 //	norm.h         entry point: void dl_norm(dl_pool *, int level, ...)
 //	norm.c         the switch over levels (DL_DISPATCH in isa.h)
-//	norm_body.inc  the code, written once with the vf vector macros of isa.h
-//	norm_c.c       #include "isa_c.h"       then #include "norm_body.inc"
+//	norm_body.h    the code, written once with the vf vector macros of isa.h
+//	norm_c.c       #include "isa_c.h"       then #include "norm_body.h"
 //	norm_avx2.c    #include "isa_avx2.h"    then the body, then "isa_end.h"
 //	norm_avx512.c  #include "isa_avx512.h"  then the body, then "isa_end.h"
 //
 // System headers and pool.h come before the isa header, because everything
 // after it is compiled for that instruction set. Files for x86 are wrapped in
-// #if defined(__x86_64__). DL_NAME(f) appends the variant's suffix to f.
+// #if defined(__x86_64__). DL_NAME(f) appends the variant's suffix to f. Bodies
+// are named .h because go build only watches names it knows.
 //
 // # Rules for C kernels
 //

@@ -1,0 +1,218 @@
+// Drives the element loops of gemm_body.h: blocks, chunks and threads.
+#include "gemm.h"
+
+#include "cpu.h"
+#include "gemm_isa.h"
+#include "gemm_tile.h"
+
+typedef struct {
+	const dl_gemm_isa *isa;
+	dl_pool *pool;
+	void *y;
+	const void *x, *b; // b is packed (dl_gemm) or dy (dl_gemm_dw)
+	int ytype, xtype, m, n, k, add;
+	int depth;      // packed elements along the sum
+	int block;      // packed elements in one block of the sum
+	int rows, cols; // size of a chunk of y, multiples of mr and nr
+	int col_chunks;
+} job;
+
+enum {
+	BLOCK = 512,          // longest block of a sum, in packed elements
+	SMALL = 128 * 1024,   // products below this many multiplications stay on one thread
+	A_BYTES = 768 * 1024, // packed rows of a chunk: a share of the second-level cache
+	CHUNKS = 4,           // wanted for each thread
+};
+
+int dl_gemm_engine(int level, int type) {
+	if (type == DL_B16 && level == DL_AMX) return DL_TILE;
+	if (type == DL_B16 && level == DL_AVX512 && dl_cpu_bf16_dot()) return DL_DOT;
+	return DL_FMA;
+}
+
+static const dl_gemm_isa *isa_of(int level, int engine) {
+#if defined(__x86_64__)
+	if (engine == DL_DOT) return &dl_gemm_isa_avx512bf16;
+	if (level >= DL_AVX512) return &dl_gemm_isa_avx512;
+	if (level == DL_AVX2) return &dl_gemm_isa_avx2;
+#endif
+	(void)level;
+	(void)engine;
+	return &dl_gemm_isa_c;
+}
+
+static int ceil_div(int a, int b) { return (a + b - 1) / b; }
+static int round_up(int a, int b) { return ceil_div(a, b) * b; }
+static int min_int(int a, int b) { return a < b ? a : b; }
+static int max_int(int a, int b) { return a > b ? a : b; }
+static size_t elem(int type) { return type == DL_F32 ? 4 : 2; }
+static int packed_depth(const dl_gemm_isa *isa, int k) { return isa->pair ? (k + 1) / 2 : k; }
+
+// even_block is the block length that cuts depth into the fewest blocks of at
+// most BLOCK, all but the last of one length.
+static int even_block(int depth) { return ceil_div(depth, ceil_div(depth, BLOCK)); }
+
+// ---- weights
+
+typedef struct {
+	const dl_gemm_isa *isa;
+	uint32_t *dst;
+	const float *w;
+	int n, k, layout;
+} pack_job;
+
+static void pack_chunk(void *arg, int c, int thread) {
+	(void)thread;
+	const pack_job *j = arg;
+	int nr = j->isa->nr, forward = j->layout == DL_FORWARD;
+	int width = forward ? j->n : j->k, depth = forward ? j->k : j->n;
+	int w = min_int(nr, width - c * nr);
+	uint32_t *dst = j->dst + (size_t)c * packed_depth(j->isa, depth) * nr;
+	if (forward)
+		j->isa->rows(dst, nr, j->w + (size_t)c * nr * j->k, (size_t)j->k, DL_F32, w, depth);
+	else
+		j->isa->cols(dst, nr, j->w + (size_t)c * nr, (size_t)j->k, DL_F32, w, depth);
+}
+
+size_t dl_gemm_packed_bytes(int level, int engine, int layout, int n, int k) {
+	int width = layout == DL_FORWARD ? n : k, depth = layout == DL_FORWARD ? k : n;
+	if (engine == DL_TILE) return dl_tile_packed_bytes(width, depth);
+	const dl_gemm_isa *isa = isa_of(level, engine);
+	return (size_t)round_up(width, isa->nr) * packed_depth(isa, depth) * 4;
+}
+
+void dl_gemm_pack(dl_pool *p, int level, int engine, int layout, void *dst, const float *w, int n, int k) {
+	if (engine == DL_TILE) {
+		dl_tile_pack(p, layout, dst, w, n, k);
+		return;
+	}
+	pack_job j = {isa_of(level, engine), dst, w, n, k, layout};
+	int width = layout == DL_FORWARD ? n : k;
+	dl_parallel(p, ceil_div(width, j.isa->nr), pack_chunk, &j);
+}
+
+// ---- y = x·B
+
+// gemm_chunk computes one block of y: packs its rows of x once, then walks
+// over panels of B and blocks of the sum.
+static void gemm_chunk(void *arg, int c, int thread) {
+	const job *j = arg;
+	const dl_gemm_isa *isa = j->isa;
+	int mr = isa->mr, nr = isa->nr, per = isa->pair ? 2 : 1;
+	int r0 = c / j->col_chunks * j->rows, c0 = c % j->col_chunks * j->cols;
+	int rows = min_int(j->rows, j->m - r0), cols = min_int(j->cols, j->n - c0);
+	size_t a_elems = (size_t)rows * j->depth;
+	uint32_t *a = dl_scratch(j->pool, thread, (a_elems + 48 + (size_t)j->rows * nr) * 4);
+	float *tmp = (float *)(a + (a_elems + 15) / 16 * 16 + 16);
+
+	// a: for each block of the sum, for each panel of mr rows, [block][rows of the panel].
+	const char *x = (const char *)j->x + (size_t)r0 * j->k * elem(j->xtype);
+	for (int d = 0; d < j->depth; d += j->block) {
+		int len = min_int(j->block, j->depth - d), k0 = d * per, klen = min_int(len * per, j->k - k0);
+		for (int i = 0; i < rows; i += mr) {
+			int h = min_int(mr, rows - i);
+			isa->rows(a + (size_t)d * rows + (size_t)i * len, h, x + ((size_t)i * j->k + k0) * elem(j->xtype),
+			          (size_t)j->k, j->xtype, h, klen);
+		}
+	}
+	for (int col = 0; col < cols; col += nr) {
+		const uint32_t *b = (const uint32_t *)j->b + (size_t)(c0 + col) * j->depth;
+		int w = min_int(nr, cols - col), direct = j->ytype == DL_F32;
+		float *out = direct ? (float *)j->y + (size_t)r0 * j->n + c0 + col : tmp;
+		size_t ldo = direct ? (size_t)j->n : (size_t)nr;
+		for (int d = 0; d < j->depth; d += j->block) {
+			int len = min_int(j->block, j->depth - d);
+			for (int i = 0; i < rows; i += mr)
+				isa->tile(min_int(mr, rows - i), w, len, a + (size_t)d * rows + (size_t)i * len, b + (size_t)d * nr,
+				          out + (size_t)i * ldo, ldo, d > 0 || (direct && j->add));
+		}
+		if (!direct)
+			isa->narrow((uint16_t *)j->y + (size_t)r0 * j->n + c0 + col, (size_t)j->n, tmp, ldo, rows, w, j->add);
+	}
+}
+
+static void run(const job *j, int chunks, void (*fn)(void *, int, int)) {
+	if ((double)j->m * j->n * j->k < SMALL)
+		dl_serial(j->pool, chunks, fn, (void *)j);
+	else
+		dl_parallel(j->pool, chunks, fn, (void *)j);
+}
+
+void dl_gemm(dl_pool *p, int level, int engine, void *y, int ytype, const void *x, int xtype,
+             const void *packed, int m, int n, int k, int add) {
+	if (engine == DL_TILE) {
+		dl_tile_gemm(p, y, ytype, x, packed, m, n, k, add);
+		return;
+	}
+	const dl_gemm_isa *isa = isa_of(level, engine);
+	job j = {.isa = isa, .pool = p, .y = y, .x = x, .b = packed, .ytype = ytype, .xtype = xtype, .m = m, .n = n, .k = k, .add = add};
+	j.depth = packed_depth(isa, k);
+	j.block = even_block(j.depth);
+	int want = CHUNKS * dl_pool_threads(p);
+	int row_panels = ceil_div(m, isa->mr), fit = max_int(1, min_int(8, A_BYTES / (j.depth * 4 * isa->mr)));
+	int row_chunks = ceil_div(row_panels, fit);
+	j.rows = ceil_div(row_panels, row_chunks) * isa->mr;
+	row_chunks = ceil_div(m, j.rows);
+	int col_panels = ceil_div(n, isa->nr);
+	j.col_chunks = dl_pool_threads(p) == 1 ? 1 : min_int(col_panels, ceil_div(want, row_chunks));
+	j.cols = ceil_div(col_panels, j.col_chunks) * isa->nr;
+	j.col_chunks = ceil_div(n, j.cols);
+	run(&j, row_chunks * j.col_chunks, gemm_chunk);
+}
+
+// ---- dw = dyᵀ·x
+
+// dw_chunk computes one block of dw over the whole depth m: rows are columns
+// of dy, columns are columns of x.
+static void dw_chunk(void *arg, int c, int thread) {
+	const job *j = arg;
+	const dl_gemm_isa *isa = j->isa;
+	int mr = isa->mr, nr = isa->nr, per = isa->pair ? 2 : 1;
+	int r0 = c / j->col_chunks * j->rows, c0 = c % j->col_chunks * j->cols;
+	int rows = min_int(j->rows, j->n - r0), cols = min_int(j->cols, j->k - c0);
+	size_t a_elems = ((size_t)rows * j->block + 31) / 16 * 16;
+	uint32_t *a = dl_scratch(j->pool, thread, (a_elems + (size_t)nr * j->block) * 4), *b = a + a_elems;
+	size_t es = elem(j->xtype);
+	for (int d = 0; d < j->depth; d += j->block) {
+		int len = min_int(j->block, j->depth - d), m0 = d * per, mlen = min_int(len * per, j->m - m0);
+		const char *dy = (const char *)j->b + ((size_t)m0 * j->n + r0) * es;
+		const char *x = (const char *)j->x + ((size_t)m0 * j->k + c0) * es;
+		for (int i = 0; i < rows; i += mr) {
+			int h = min_int(mr, rows - i);
+			isa->cols(a + (size_t)i * len, h, dy + i * es, (size_t)j->n, j->xtype, h, mlen);
+		}
+		for (int col = 0; col < cols; col += nr) {
+			int w = min_int(nr, cols - col);
+			isa->cols(b, nr, x + col * es, (size_t)j->k, j->xtype, w, mlen);
+			float *out = (float *)j->y + (size_t)r0 * j->k + c0 + col;
+			for (int i = 0; i < rows; i += mr)
+				isa->tile(min_int(mr, rows - i), w, len, a + (size_t)i * len, b, out + (size_t)i * j->k, (size_t)j->k, d > 0 || j->add);
+		}
+	}
+}
+
+void dl_gemm_dw(dl_pool *p, int level, int engine, float *dw, const void *dy, const void *x, int type,
+                int m, int n, int k, int add) {
+	if (engine == DL_TILE) {
+		dl_tile_dw(p, dw, dy, x, m, n, k, add);
+		return;
+	}
+	const dl_gemm_isa *isa = isa_of(level, engine);
+	job j = {.isa = isa, .pool = p, .y = dw, .x = x, .b = dy, .xtype = type, .m = m, .n = n, .k = k, .add = add};
+	j.depth = packed_depth(isa, m);
+	j.block = even_block(j.depth);
+	int want = dl_pool_threads(p) == 1 ? 1 : CHUNKS * dl_pool_threads(p);
+	int row_panels = ceil_div(n, isa->mr), col_panels = ceil_div(k, isa->nr);
+	int rc = ceil_div(row_panels, 16), cc = ceil_div(col_panels, 8);
+	while (rc * cc < want && (rc < row_panels || cc < col_panels)) {
+		// Cut the side whose chunks are longer.
+		if (rc < row_panels && (cc >= col_panels || row_panels * isa->mr * cc >= col_panels * isa->nr * rc))
+			rc++;
+		else
+			cc++;
+	}
+	j.rows = ceil_div(row_panels, rc) * isa->mr;
+	j.cols = ceil_div(col_panels, cc) * isa->nr;
+	j.col_chunks = ceil_div(k, j.cols);
+	run(&j, ceil_div(n, j.rows) * j.col_chunks, dw_chunk);
+}

@@ -1,0 +1,127 @@
+//go:build cgo
+
+package simd
+
+/*
+#cgo noescape dl_gemm
+#cgo nocallback dl_gemm
+#cgo noescape dl_gemm_dw
+#cgo nocallback dl_gemm_dw
+#cgo noescape dl_gemm_pack
+#cgo nocallback dl_gemm_pack
+#include "gemm.h"
+*/
+import "C"
+
+import (
+	"unsafe"
+
+	"deeploop/internal/kernel"
+)
+
+const badFloat64 = "kernel: simd computes in fp32 and bf16; use ref for fp64"
+
+// packs is what a Backend keeps in Weight.Packed: copies of the matrix in the
+// order in which products read it, one for each engine and direction that has
+// been asked for. Buffers are reused from version to version.
+type packs struct {
+	slots [3][2]packed // by engine and layout
+}
+
+type packed struct {
+	buf     kernel.Buf
+	data    unsafe.Pointer // the matrix that was packed
+	version uint64
+	rows    int
+	ok      bool
+}
+
+// pack returns w packed for an engine and a layout, packing it when the copy
+// is missing or stale.
+func (b *Backend) pack(w *kernel.Weight, engine, layout C.int) unsafe.Pointer {
+	ps, _ := w.Packed.(*packs)
+	if ps == nil || w.PackedBy != kernel.Backend(b) {
+		ps = new(packs)
+		w.Packed, w.PackedBy = ps, b
+	}
+	s := &ps.slots[engine][layout]
+	if s.ok && s.version == w.Version && s.data == w.Data.Ptr() && s.rows == w.Rows {
+		return s.buf.Ptr()
+	}
+	n, k := C.int(w.Rows), C.int(w.Cols)
+	size := int(C.dl_gemm_packed_bytes(C.int(b.level), engine, layout, n, k)) / 4
+	if s.buf.Len() != size {
+		s.buf = kernel.Alloc(kernel.Float32, size)
+	}
+	C.dl_gemm_pack(b.pool, C.int(b.level), engine, layout, s.buf.Ptr(), (*C.float)(w.Data.Ptr()), n, k)
+	s.data, s.version, s.rows, s.ok = w.Data.Ptr(), w.Version, w.Rows, true
+	return s.buf.Ptr()
+}
+
+// ctype maps an activation type to C's; Float64 is the caller's bug.
+func ctype(t kernel.DType) C.int {
+	switch t {
+	case kernel.Float32:
+		return C.DL_F32
+	case kernel.BFloat16:
+		return C.DL_B16
+	}
+	panic(badFloat64)
+}
+
+// engine chooses the kind of product for activations of C type t.
+func (b *Backend) engine(t C.int) C.int {
+	if b.widen {
+		return C.DL_FMA
+	}
+	return C.dl_gemm_engine(C.int(b.level), t)
+}
+
+func cbool(v bool) C.int {
+	if v {
+		return 1
+	}
+	return 0
+}
+
+// Linear implements kernel.Backend. Sums are fp32. With bf16 activations the
+// engines with bf16 products (amx, and avx512 where the processor has them)
+// round the weight to bf16; the others widen the activations.
+func (b *Backend) Linear(y, x kernel.Buf, w *kernel.Weight) {
+	m := kernel.CheckLinear(y, x, w)
+	if m == 0 {
+		return
+	}
+	xt, yt := ctype(x.Type()), ctype(y.Type())
+	engine := b.engine(xt)
+	C.dl_gemm(b.pool, C.int(b.level), engine, y.Ptr(), yt, x.Ptr(), xt,
+		b.pack(w, engine, C.DL_FORWARD), C.int(m), C.int(w.Rows), C.int(w.Cols), 0)
+}
+
+// LinearDX implements kernel.Backend; precision as in Linear.
+func (b *Backend) LinearDX(dx, dy kernel.Buf, w *kernel.Weight, accumulate bool) {
+	m := kernel.CheckLinearDX(dx, dy, w)
+	if m == 0 {
+		return
+	}
+	t := ctype(dy.Type())
+	engine := b.engine(t)
+	C.dl_gemm(b.pool, C.int(b.level), engine, dx.Ptr(), t, dy.Ptr(), t,
+		b.pack(w, engine, C.DL_BACKWARD), C.int(m), C.int(w.Cols), C.int(w.Rows), cbool(accumulate))
+}
+
+// LinearDW implements kernel.Backend. Sums are fp32, in blocks of rows whose
+// bounds depend on M alone.
+func (b *Backend) LinearDW(dw, dy, x kernel.Buf, n, k int, accumulate bool) {
+	m := kernel.CheckLinearDW(dw, dy, x, n, k)
+	t := ctype(x.Type())
+	if m == 0 {
+		if !accumulate {
+			clear(dw.Float32s())
+		}
+		return
+	}
+	engine := b.engine(t)
+	C.dl_gemm_dw(b.pool, C.int(b.level), engine, (*C.float)(dw.Ptr()), dy.Ptr(), x.Ptr(), t,
+		C.int(m), C.int(n), C.int(k), cbool(accumulate))
+}
