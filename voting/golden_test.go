@@ -17,6 +17,7 @@ import (
 	"deeploop/arc"
 	"deeploop/augment"
 	"deeploop/internal/goldentest"
+	"deeploop/internal/predictions"
 	"deeploop/internal/safetensors"
 	"deeploop/voting"
 )
@@ -51,35 +52,31 @@ type predicted struct {
 	names                 []string
 	side                  int
 	ids                   []int32
-	q, sigmoid            []float32
+	q                     []float32
 	preds, inputs, labels []uint8
 }
 
 func (p *predicted) rows() int { return len(p.ids) }
 
-func readPredicted(t testing.TB, predictions, identifiers string) *predicted {
+func readPredicted(t testing.TB, path, identifiers string) *predicted {
 	t.Helper()
-	p := &predicted{}
-	readJSON(t, identifiers, &p.names)
-	f, err := safetensors.Open(predictions)
+	f, err := predictions.Open(path)
 	require.NoError(t, err)
-	defer f.Close()
-	shape := f.Tensors["preds"].Shape
-	for p.side*p.side < shape[1] {
+	p := &predicted{ids: f.Identifiers, q: f.QHalt}
+	readJSON(t, identifiers, &p.names)
+	for p.side*p.side < f.SeqLen {
 		p.side++
 	}
-	p.ids, err = f.Int32s("puzzle_identifiers")
-	require.NoError(t, err)
-	p.q, err = f.Float32s("q_halt_logits")
-	require.NoError(t, err)
-	if f.Has("q_halt_sigmoid") {
-		p.sigmoid, err = f.Float32s("q_halt_sigmoid")
+	read := func(open func() (*predictions.Tokens, error)) []uint8 {
+		s, err := open()
 		require.NoError(t, err)
-	}
-	for name, dst := range map[string]*[]uint8{"preds": &p.preds, "inputs": &p.inputs, "labels": &p.labels} {
-		*dst, err = f.Uint8s(name)
+		defer s.Close()
+		tokens := make([]uint8, f.Rows*f.SeqLen)
+		_, err = s.Read(tokens)
 		require.NoError(t, err)
+		return tokens
 	}
+	p.preds, p.inputs, p.labels = read(f.Preds), read(f.Inputs), read(f.Labels)
 	return p
 }
 
@@ -196,7 +193,7 @@ func matches(t *testing.T, v *voting.Votes, want *recorded) {
 		require.Equal(t, want.Tasks, s.AllTests.Of)
 		require.Equal(t, float64(want.Solved[k]), s.AllTests.Solved, k)
 		require.Equal(t, want.Percent[k], fmt.Sprintf("%.2f%%", s.AllTests.Percent()), k)
-		var solved []string
+		solved := []string{}
 		for _, r := range results {
 			if voting.ScoreAt([]voting.TaskResult{r}, s.K).AllTests.Solved == 1 {
 				solved = append(solved, r.ID)
@@ -219,31 +216,46 @@ func digits(g arc.Grid) []string {
 	return rows
 }
 
-// The reference's evaluator, on every recorded set of predictions. A set is
-// NAME_predictions.safetensors, NAME_identifiers.json, NAME_expected.json.
+// replay counts a recorded set in several ways. A set is NAME_predictions.*,
+// NAME_identifiers.json, NAME_expected.json.
+func replay(t *testing.T, path string) {
+	stem, _, _ := strings.Cut(path, "_predictions.")
+	p := readPredicted(t, path, stem+"_identifiers.json")
+	var want recorded
+	readJSON(t, stem+"_expected.json", &want)
+	for _, c := range [][2]int{{p.rows(), 1}, {1, 1}, {7, 2}, {100, 3}} {
+		v := p.count(t, c[0], c[1])
+		matches(t, v, &want)
+		require.Equal(t, p.rows(), v.Rows+v.PadRows)
+	}
+}
+
+// The reference's evaluator, on every recorded set of predictions.
 func TestGoldenVotes(t *testing.T) {
 	for _, path := range goldentest.Glob(t, goldentest.Dir(t), "*_predictions.safetensors") {
-		stem := strings.TrimSuffix(path, "_predictions.safetensors")
-		t.Run(filepath.Base(stem), func(t *testing.T) {
-			p := readPredicted(t, path, stem+"_identifiers.json")
-			var want recorded
-			readJSON(t, stem+"_expected.json", &want)
-			for _, c := range [][2]int{{p.rows(), 1}, {1, 1}, {7, 2}, {100, 3}} {
-				v := p.count(t, c[0], c[1])
-				matches(t, v, &want)
-				require.Equal(t, p.rows(), v.Rows+v.PadRows)
-			}
-		})
+		t.Run(filepath.Base(path), func(t *testing.T) { replay(t, path) })
+	}
+}
+
+// The same on this project's own sample tasks; see testdata/README.md.
+func TestRecordedVotes(t *testing.T) {
+	for _, path := range goldentest.Glob(t, "testdata", "*_predictions.safetensors.zst") {
+		t.Run(filepath.Base(path), func(t *testing.T) { replay(t, path) })
 	}
 }
 
 func TestGoldenSigmoid(t *testing.T) {
 	for _, path := range goldentest.Glob(t, goldentest.Dir(t), "*_predictions.safetensors") {
-		stem := strings.TrimSuffix(path, "_predictions.safetensors")
-		t.Run(filepath.Base(stem), func(t *testing.T) {
-			p := readPredicted(t, path, stem+"_identifiers.json")
-			for i, want := range p.sigmoid {
-				require.InDelta(t, want, voting.Sigmoid(p.q[i]), 1.2e-7, "row %d", i)
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			f, err := safetensors.Open(path)
+			require.NoError(t, err)
+			defer f.Close()
+			q, err := f.Float32s("q_halt_logits")
+			require.NoError(t, err)
+			want, err := f.Float32s("q_halt_sigmoid")
+			require.NoError(t, err)
+			for i := range want {
+				require.InDelta(t, want[i], voting.Sigmoid(q[i]), 1.2e-7, "row %d", i) // 2 units in the last place
 			}
 		})
 	}
