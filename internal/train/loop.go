@@ -59,7 +59,7 @@ type loop struct {
 }
 
 func (l *loop) steps(ctx context.Context) error {
-	if l.evalDue() && l.index.Evaluated < l.step {
+	if l.evalDue() && l.saved == l.step && l.index.Evaluated < l.step { // interrupted before it
 		if err := l.evaluate(ctx); err != nil {
 			return err
 		}
@@ -91,6 +91,7 @@ func (l *loop) steps(ctx context.Context) error {
 			return nil
 		}
 	}
+	l.p.Notef("finished at step %d of %d; checkpoint in %s", l.step, l.o.Steps, l.lastGood)
 	return nil
 }
 
