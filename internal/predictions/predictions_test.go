@@ -46,9 +46,9 @@ func make9(rows int) *made {
 	return m
 }
 
-func (m *made) source(row int) (inputs, labels []uint8) {
+func (m *made) source(row int) (inputs, labels []uint8, err error) {
 	a, b := row*m.seqLen, (row+1)*m.seqLen
-	return m.inputs[a:b], m.labels[a:b]
+	return m.inputs[a:b], m.labels[a:b], nil
 }
 
 // write makes the file in uneven batches.
@@ -153,6 +153,13 @@ func TestUnfinished(t *testing.T) {
 	require.NoFileExists(t, path)
 	require.ErrorContains(t, w.Close(nil), "1 rows were predicted, 4 were announced")
 	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
+	w, err = Create(path, m.meta, 1, 9)
+	require.NoError(t, err)
+	require.NoError(t, w.Append(m.preds[:9], m.q[:1], m.ids[:1], m.tests[:1]))
+	require.ErrorContains(t, w.Close(func(int) (a, b []uint8, err error) { return nil, nil, errors.New("no such row") }), "no such row")
+	left, err = os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, left)
 	require.Panics(t, func() { _ = w.Append(m.preds[:9], m.q[:1], m.ids[:1], m.tests[:1]) })

@@ -15,8 +15,8 @@ import (
 )
 
 // Source gives the tokens of a row of the file, counted in the order of
-// Append. The slices are only read before the next call.
-type Source func(row int) (inputs, labels []uint8)
+// Append. The slices are only read before the next call; an error ends Close.
+type Source func(row int) (inputs, labels []uint8, err error)
 
 // Writer streams predictions to disk. Memory does not grow with the tokens:
 // they are compressed into a temporary file at once; 12 bytes a row are kept.
@@ -188,7 +188,10 @@ func (w *Writer) assemble(out *os.File, src Source) error {
 	enc.Reset(out)
 	for part := range 2 {
 		for row := range w.rows {
-			inputs, labels := src(row)
+			inputs, labels, err := src(row)
+			if err != nil {
+				return err
+			}
 			tokens := [2][]uint8{inputs, labels}[part]
 			if len(tokens) != w.seqLen {
 				panic("predictions: the source gave a row of the wrong length")
