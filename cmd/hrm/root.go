@@ -17,6 +17,6 @@ func newRootCmd(s *cli.Streams) *cobra.Command {
   hrm eval && hrm score          the newest run`,
 		Version: cli.Version([]string{"ref"}),
 	}
-	root.AddCommand(newShowCmd(s), newScoreCmd(s))
+	root.AddCommand(newBuildDataCmd(s), newShowCmd(s), newScoreCmd(s), newInspectCmd(s))
 	return root
 }

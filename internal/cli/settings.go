@@ -105,6 +105,12 @@ func (r *Resolved[T]) Explain(err error) error {
 	return fmt.Errorf("%w (chosen at %s)", err, r.places[about.ConfigKey()])
 }
 
+// Load sets the keys that a file names, such as one WriteYAML wrote.
+func (s *Settings[T]) Load(path string, into *T) error {
+	_, err := readConfigFile(s.Schema, s.Foreign, path, into)
+	return err
+}
+
 // Resolve applies file and command line on top of base.
 func (s *Settings[T]) Resolve(base T) (*Resolved[T], error) {
 	r := &Resolved[T]{Value: base, places: map[string]string{}}

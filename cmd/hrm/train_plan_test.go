@@ -1,0 +1,139 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+
+	"deeploop/hrm"
+	"deeploop/internal/cli"
+	"deeploop/internal/train"
+)
+
+var planTime = time.Date(2026, 11, 30, 5, 4, 3, 0, time.UTC)
+
+// plan resolves a train command line the way the command does.
+func plan(args ...string) (*trainPlan, error) {
+	o := trainOptions{settings: newTrainSettings()}
+	fs := pflag.NewFlagSet("train", pflag.ContinueOnError)
+	o.addFlags(fs)
+	if err := fs.Parse(args); err != nil {
+		return nil, err
+	}
+	o.given(fs)
+	p, err := planTrain(o, planTime)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.describe(o)
+}
+
+func TestPlanDefaults(t *testing.T) {
+	t.Chdir(t.TempDir())
+	touch(t, 5, "data", "a", "manifest.json")
+	touch(t, 6, "data", "b", "manifest.json")
+	p, err := plan()
+	require.NoError(t, err)
+	want := hrm.PresetLaptop()
+	want.DataPath = filepath.Join("data", "b")
+	require.Equal(t, want, p.config)
+	require.Equal(t, filepath.Join("runs", "20261130-050403-laptop"), p.run)
+	require.Equal(t, train.New, p.how)
+	require.Equal(t, "hrm train --preset=laptop --data=data/b", p.repeat)
+	require.Equal(t, "hrm train --run runs/20261130-050403-laptop --resume", p.goOn)
+}
+
+func TestPlanWithoutDatasetLeavesItEmpty(t *testing.T) {
+	t.Chdir(t.TempDir())
+	p, err := plan()
+	require.NoError(t, err)
+	require.Empty(t, p.config.DataPath)
+}
+
+func TestPlanRepeatAndFileGiveTheSameConfiguration(t *testing.T) {
+	t.Chdir(t.TempDir())
+	first, err := plan("--preset=testing", "--data", "d x", "--run=r", "--placement=deeploop", "--epochs=40", "--hidden-size", "64")
+	require.NoError(t, err)
+	require.Equal(t, 0, first.config.Steps, "epochs were chosen")
+
+	require.NoError(t, os.WriteFile("config.yaml", first.yaml, 0o644))
+	fromFile, err := plan("--config", "config.yaml", "--run=r")
+	require.NoError(t, err)
+	require.Equal(t, first.config, fromFile.config)
+	require.Contains(t, string(first.yaml), first.repeat)
+	require.Contains(t, first.repeat, "'--data=d x'")
+}
+
+func TestPlanStepsAndEpochs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	_, err := plan("--steps=5", "--epochs=5")
+	require.Equal(t, cli.ExitUsage, cli.ExitCode(err))
+	require.ErrorContains(t, err, "choose one")
+
+	require.NoError(t, os.WriteFile("c.yaml", []byte("steps: 70\nepochs: 500\n"), 0o644))
+	p, err := plan("--config=c.yaml")
+	require.NoError(t, err)
+	require.Equal(t, 70, p.config.Steps)
+	p, err = plan("--config=c.yaml", "--epochs=200")
+	require.NoError(t, err)
+	require.Equal(t, 0, p.config.Steps, "the flag is stronger than the file's steps")
+	require.Equal(t, 200, p.config.Epochs)
+}
+
+func TestPlanRefusals(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"--resume", "--force"}, "choose one"},
+		{[]string{"--resume"}, "no run below runs"},
+		{[]string{"--preset=huge"}, "laptop"},
+		{[]string{"--stop-after=-1"}, "-1"},
+		{[]string{"--num-heads=5"}, "--num-heads"},
+	} {
+		_, err := plan(c.args...)
+		require.ErrorContains(t, err, c.says, "%v", c.args)
+		require.Equal(t, cli.ExitUsage, cli.ExitCode(err), "%v", c.args)
+	}
+}
+
+func TestPlanResumeStartsFromTheRunsOwnConfiguration(t *testing.T) {
+	t.Chdir(t.TempDir())
+	c := hrm.PresetTesting()
+	c.Arch.HiddenSize, c.Arch.PuzzleEmbDim, c.DataPath, c.Steps = 64, 32, "data/x", 33
+	saveTestCheckpoint(t, "runs/old", 12, c, 3)
+	touch(t, 5, "runs", "old", train.MetricsFile)
+
+	p, err := plan("--resume")
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join("runs", "old"), p.run)
+	require.Equal(t, train.Resume, p.how)
+	require.Equal(t, c, p.config)
+
+	p, err = plan("--resume", "--run", "runs/old", "--steps=50", "--threads", "1")
+	require.NoError(t, err)
+	want := c
+	want.Steps, want.Threads = 50, 1
+	require.Equal(t, want, p.config)
+
+	p, err = plan("--resume", "--run", "runs/old", "--preset=testing")
+	require.NoError(t, err)
+	require.Equal(t, hrm.PresetTesting().Arch, p.config.Arch, "a named preset is taken at its word")
+
+	// Killed before the first checkpoint: the file in the run's folder.
+	first, err := plan("--preset=testing", "--run=runs/young", "--batch-size-is-not-a-flag")
+	require.Error(t, err)
+	require.Nil(t, first)
+	first, err = plan("--preset=testing", "--run=runs/young", "--data=d", "--seed=9")
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll("runs/young", 0o755))
+	require.NoError(t, os.WriteFile("runs/young/config.yaml", first.yaml, 0o644))
+	p, err = plan("--resume", "--run=runs/young")
+	require.NoError(t, err)
+	require.Equal(t, first.config, p.config)
+}
