@@ -30,17 +30,6 @@ func combinedStem(path, word string) (string, bool) {
 func isChallenges(path string) bool { _, ok := combinedStem(path, "challenges"); return ok }
 func isSolutions(path string) bool  { _, ok := combinedStem(path, "solutions"); return ok }
 
-// challengeFiles keeps the files named as challenges.
-func challengeFiles(files []string) []string {
-	var kept []string
-	for _, f := range files {
-		if isChallenges(f) {
-			kept = append(kept, f)
-		}
-	}
-	return kept
-}
-
 // challengeSet is the group name of a combined file: "evaluation" for
 // arc-agi_evaluation_challenges.json, else its stem.
 func challengeSet(path string) string {
@@ -77,6 +66,7 @@ func (l *loader) solutions(path string, tasks []Task) error {
 		if err != nil {
 			return unreadable(file, err)
 		}
+		l.again(file) // marks it as read
 		data, err := l.bytes(file)
 		if err != nil {
 			return err

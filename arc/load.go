@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -109,6 +110,8 @@ func (l *loader) folder(dir string, top bool, depth int) error {
 	for _, f := range folders {
 		if depth < maxFolders && holdsJSON(f, depth+1) {
 			inner = append(inner, f)
+		} else if name := filepath.Base(f); name == "training" || name == "evaluation" {
+			l.notes.add("empty", "has no task files", f)
 		}
 	}
 	inner = corpusFolders(dir, inner)
@@ -194,16 +197,15 @@ func (l *loader) group(path string, files []string, flat bool) error {
 		name = folderName(path)
 	}
 	hold := name == "evaluation" || flat && name != "training"
-	if kaggle := challengeFiles(files); len(kaggle) > 0 {
-		for _, f := range files {
-			if !isSolutions(f) && !isChallenges(f) {
-				l.notes.add("beside", "not read, lies beside *_challenges.json", f)
-			}
-		}
-		files = kaggle
-	}
+	kaggle := slices.ContainsFunc(files, isChallenges)
 	start := len(l.corpus.Tasks)
 	for _, f := range files {
+		if kaggle && !isChallenges(f) {
+			if !isSolutions(f) {
+				l.notes.add("other", "not read, lies beside *_challenges.json", f)
+			}
+			continue
+		}
 		content, err := l.read(f)
 		if err != nil {
 			return err
@@ -223,6 +225,11 @@ func (l *loader) group(path string, files []string, flat bool) error {
 		l.add(content.tasks, name, hold)
 	}
 	l.endGroup(name, path, start)
+	for _, f := range files {
+		if kaggle && isSolutions(f) && !l.again(f) {
+			l.notes.add("orphan", "not read, has no *_challenges.json beside it", f)
+		}
+	}
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 )
 
 // TextOptions say how WriteText draws.
@@ -38,12 +39,19 @@ func WriteText(w io.Writer, t *Task, opt TextOptions) error {
 	return err
 }
 
-// Title is the task's id with its split.
+// Title is the task's id with its split, fit to print: a name from a file may
+// hold anything.
 func (t *Task) Title() string {
-	if t.Split == "" {
-		return t.ID
+	title := t.ID
+	if t.Split != "" {
+		title += " (" + t.Split + ")"
 	}
-	return t.ID + " (" + t.Split + ")"
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, title)
 }
 
 // block is text of a known width; lines may hold escape codes.

@@ -2,7 +2,9 @@ package main
 
 // catalog lists all sample tasks. The training split shows every rule once;
 // most evaluation tasks are other instances of the same rules, with other
-// sizes, colours or directions, the last ones are rules of their own.
+// sizes, colours or directions, so that a small model has something to carry
+// over; either is a rule of its own. Removing or adding a task leaves the
+// others as they are unless their rules explain each other's demonstrations.
 func catalog() []sample {
 	all := trainingTasks()
 	return append(all, evaluationTasks()...)
@@ -12,22 +14,16 @@ func trainingTasks() []sample {
 	const t = "training"
 	return []sample{
 		{"mirror-sideways", t, 4, 1, mosaic(3, 4, 1, 2, 3), mirrorSideways},
-		{"mirror-up-down", t, 4, 1, mosaic(4, 3, 4, 6, 8), mirrorUpDown},
 		{"rotate-quarter", t, 4, 1, mosaic(3, 3, 2, 5, 7), rotateQuarter},
 		{"rotate-half", t, 4, 1, mosaic(3, 3, 1, 3, 4), rotateHalf},
-		{"swap-rows-and-columns", t, 4, 1, mosaic(3, 3, 6, 7, 8), transpose},
-		{"repeat-sideways", t, 3, 1, mosaic(3, 3, 1, 4, 9), repeatSideways},
 		{"unfold-sideways", t, 3, 1, mosaic(3, 3, 2, 3, 6), unfoldSideways},
 		{"enlarge-twice", t, 3, 1, mosaic(3, 3, 0, 5, 8), enlarge(2)},
 		{"shrink-blocks", t, 3, 1, blocky(3, 3, 2, 3, 6, 9), shrink(2)},
-		{"shift-right", t, 4, 1, mosaic(3, 4, 1, 7, 9), shiftRight},
 		{"crop-to-shape", t, 4, 1, shapeInBlack(7, 7, 2, 4, 2, 4, 8), cropToContent},
 		{"right-of-wall", t, 3, 1, besideDivider(3, 3, 3, 5, 1, 2, 3), rightOfWall(5)},
 		{"recolor-three", t, 4, 1, mosaic(3, 3, 1, 2, 3), recolor(map[uint8]uint8{1: 5, 2: 6, 3: 8})},
 		{"swap-two-colors", t, 3, 1, sparse(4, 4, 70, 4, 6), recolor(map[uint8]uint8{4: 6, 6: 4})},
 		{"erase-gray", t, 3, 1, sparse(5, 5, 60, 1, 5), recolor(map[uint8]uint8{5: 0})},
-		{"flood-with-commonest", t, 4, 1, mosaic(3, 3, 2, 3, 8), floodWithCommonest},
-		{"find-the-speck", t, 4, 1, withSpeck(3, 3, []uint8{4, 6, 7}, 1, 2), rarestColor},
 		{"count-as-bar", t, 4, 1, dots(6, 6, 1, 4, 3), countAsBar(3)},
 		{"overlap", t, 4, 1, halves(3, 3, 55, 5, 1, 4), combine(5, 2, both)},
 		{"fall-to-floor", t, 3, 1, onFloor(6, 5, 35, 5, 1, 2), dropToFloor(5)},
@@ -45,7 +41,6 @@ func trainingTasks() []sample {
 		{"complete-sideways", t, 3, 1, halfPicture(6, 6, 50, 1, 6), completeSideways},
 		{"mark-tallest-bar", t, 3, 1, barChart(5, 3, 5), markBar(2, taller)},
 		{"continue-rows", t, 3, 1, unfinishedRows(3, 8, 3, 1, 2, 4), continueRows},
-		{"mark-corners", t, 3, 1, solids(8, 8, 1, 2, 3, 4, 6), markCorners(2)},
 	}
 }
 
@@ -55,7 +50,6 @@ func evaluationTasks() []sample {
 		{"mirror-sideways-square", e, 4, 1, mosaic(4, 4, 2, 6, 9), mirrorSideways},
 		{"rotate-half-wide", e, 4, 1, mosaic(3, 4, 3, 5, 8), rotateHalf},
 		{"unfold-down", e, 3, 1, mosaic(3, 3, 1, 4, 7), unfoldDown},
-		{"enlarge-twice-colors", e, 3, 1, mosaic(3, 3, 2, 3, 4), enlarge(2)},
 		{"crop-to-large-shape", e, 4, 1, shapeInBlack(8, 8, 3, 5, 3, 6), cropToContent},
 		{"recolor-two", e, 3, 1, sparse(4, 4, 75, 2, 7), recolor(map[uint8]uint8{2: 3, 7: 9})},
 		{"erase-green", e, 3, 2, sparse(5, 5, 60, 3, 6), recolor(map[uint8]uint8{3: 0})},
@@ -63,15 +57,24 @@ func evaluationTasks() []sample {
 		{"fill-enclosed-blue", e, 3, 1, frames(8, 8, 1, 2, 3, 5, 2), fillEnclosed(1)},
 		{"draw-border-around", e, 3, 2, dots(7, 7, 2, 3, 1, 6), drawBorder(3)},
 		{"keep-largest-of-two", e, 3, 1, solids(8, 8, 2, 3, 1, 4, 4, 8), keepLargest},
-		{"erase-dots-wide", e, 3, 1, noisySolids(7, 9, 4, 1, 3), eraseDots},
 		{"hollow-out-wide", e, 3, 1, solids(7, 9, 1, 2, 3, 5, 2, 6), hollow},
 		{"dots-to-columns", e, 3, 1, dots(7, 7, 1, 2, 4, 8), dotsToColumns},
-		{"dots-to-crosses-large", e, 3, 1, dots(7, 7, 1, 1, 1, 3, 4), dotsToCrosses},
 		{"halo-green", e, 3, 1, dots(8, 8, 1, 2, 2, 7), halo(3)},
 		{"complete-up-down", e, 3, 1, turned(halfPicture(6, 6, 50, 3, 8)), completeUpDown},
 		{"count-as-bar-long", e, 4, 2, dots(8, 8, 1, 5, 6), countAsBar(6)},
 		{"either", e, 4, 1, halves(3, 3, 40, 5, 2, 3), combine(5, 8, either)},
-		{"neither", e, 4, 1, halves(3, 3, 45, 4, 1, 6), combine(4, 3, neither)},
-		{"mark-shortest-bar", e, 4, 1, barChart(5, 3, 1), markBar(4, shorter)},
+	}
+}
+
+// rivals are rules without a task of their own that must not explain the
+// demonstrations of any task differently.
+func rivals() []sample {
+	return []sample{
+		{name: "mirror up and down", apply: mirrorUpDown},
+		{name: "swap rows and columns", apply: transpose},
+		{name: "repeat sideways", apply: repeatSideways},
+		{name: "shift right", apply: shiftRight},
+		{name: "mark the shortest bar", apply: markBar(2, shorter)},
+		{name: "mark the corners", apply: markCorners(2)},
 	}
 }

@@ -26,6 +26,9 @@ func (s *sample) check(t *arc.Task, all []sample) error {
 		if !s.apply(p.Input).Equal(p.Output) {
 			return fmt.Errorf("pair %d is against the rule", i)
 		}
+		if n := count(p.Output); n[0] == len(p.Output.Cells) {
+			return fmt.Errorf("pair %d has a black output", i)
+		}
 		if p.Input.Equal(p.Output) {
 			return fmt.Errorf("pair %d changes nothing", i)
 		}

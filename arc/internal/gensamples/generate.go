@@ -24,10 +24,11 @@ const maxTries = 5000
 // generate returns the tasks of the catalog in its order.
 func generate(seed uint64) ([]arc.Task, error) {
 	samples := catalog()
+	all := append(catalog(), rivals()...)
 	tasks := make([]arc.Task, 0, len(samples))
 	for i := range samples {
 		s := &samples[i]
-		t, err := s.draw(seed, samples)
+		t, err := s.draw(seed, all)
 		if err != nil {
 			return nil, err
 		}

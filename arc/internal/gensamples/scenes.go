@@ -210,15 +210,6 @@ func smallPieces(rows, cols, count int, color uint8) func(*rng) arc.Grid {
 	}
 }
 
-// withSpeck is a mosaic of two colours with one cell of a third.
-func withSpeck(rows, cols int, speck []uint8, colors ...uint8) func(*rng) arc.Grid {
-	return func(r *rng) arc.Grid {
-		g := r.scatter(rows, cols, 100, colors...)
-		g.Cells[r.below(len(g.Cells))] = r.pick(speck...)
-		return g
-	}
-}
-
 // besideDivider puts full grids left and right of a wall.
 func besideDivider(rows, left, right int, wall uint8, colors ...uint8) func(*rng) arc.Grid {
 	return func(r *rng) arc.Grid {
