@@ -173,40 +173,25 @@ func TestInterruptionBeforeTheFirstStep(t *testing.T) {
 }
 
 func TestBrokenNumbersStopTheRun(t *testing.T) {
-	nan, inf := math.NaN(), math.Inf(1)
-	for name, c := range map[string]struct {
-		poison func(y *toy)
-		want   []string
+	for what, c := range map[string]struct {
+		step   int
+		poison func(y *toy) // after the backward pass of step
+		want   string
 	}{
-		"gradient": {func(y *toy) { y.params[1].G.SetAt(1, inf) }, []string{"gradient of toy.w2 is +Inf at element 1"}},
-		"weight":   {func(y *toy) { y.params[0].W.SetAt(2, nan) }, []string{"weight of toy.w4 is NaN at element 2"}},
-		"loss":     {func(y *toy) { y.carry[0] = float32(inf) }, []string{"loss is "}},
+		"gradient": {5, func(y *toy) { y.params[1].G.SetAt(1, math.Inf(1)) }, "gradient of toy.w2 is +Inf at element 1"},
+		"weight":   {6, func(y *toy) { y.params[0].W.SetAt(2, math.NaN()) }, "weight of toy.w4 is NaN at element 2"}, // seen before the save of step 6
 	} {
-		at := 5
-		if name == "weight" { // seen when it is about to be saved, at step 6
-			at = 6
-		}
 		dir := filepath.Join(t.TempDir(), "run")
 		y := newToy(20)
-		y.poison = map[int]func(*toy){at: c.poison}
-		if name == "loss" { // the carry poisons the next step's gradient first
-			y.poison = nil
-			y.each = func(step int) {
-				if step == at {
-					y.params[0].W.SetAt(0, nan)
-				}
-			}
-		}
+		y.poison = map[int]func(*toy){c.step: c.poison}
 		err := session(bg, dir, New, options(20), y)
 		var broken *BrokenError
-		require.ErrorAs(t, err, &broken, name)
+		require.ErrorAs(t, err, &broken, what)
 		require.Equal(t, cli.ExitFailure, cli.ExitCode(err))
-		require.Equal(t, 3, index(t, dir).Last.Step, name)
-		require.ErrorContains(t, err, "stopped without saving; the last good checkpoint is "+broken.LastGood+" (step 3)")
-		if name != "loss" {
-			require.Equal(t, at, broken.Step)
-			require.ErrorContains(t, err, fmt.Sprintf("step %d: %s", at, c.want[0]))
-		}
+		require.Equal(t, c.step, broken.Step)
+		require.Equal(t, 3, index(t, dir).Last.Step, what)
+		require.EqualError(t, err, fmt.Sprintf("step %d: %s; stopped without saving; the last good checkpoint is %s (step 3)",
+			c.step, c.want, broken.LastGood))
 		require.NoError(t, session(bg, dir, Resume, options(20), newToy(20)))
 		requireSame(t, whole(t, 20), dir)
 	}

@@ -48,7 +48,7 @@ func newToy(steps int) *toy {
 	y := &toy{
 		b: ref.New(1), adam: optim.AdamATan2{Beta1: .9, Beta2: .95, WeightDecay: .1},
 		signs: optim.SparseSignSGD{WeightDecay: .1}, rate: optim.Cosine{Base: .02, Warmup: 3, Total: steps, MinRatio: .1},
-		table: kernel.Alloc(kernel.Float32, toyIDs), data: rng.NewStream(1, "data"), carry: make([]float32, 1),
+		table: newToyTable(toyIDs), data: rng.NewStream(1, "data"), carry: make([]float32, 1),
 	}
 	init := rng.NewStream(1, "init")
 	for _, n := range []int{4, 2} {
@@ -60,6 +60,8 @@ func newToy(steps int) *toy {
 	return y
 }
 
+func newToyTable(ids int) kernel.Buf { return kernel.Alloc(kernel.Float32, ids) }
+
 func (y *toy) row() (x [6]float32, id int32, target float32) {
 	for i := range x {
 		x[i] = float32(y.data.NormFloat64())
@@ -68,7 +70,7 @@ func (y *toy) row() (x [6]float32, id int32, target float32) {
 	return x, int32(y.data.IntN(toyIDs)), target
 }
 
-func (y *toy) Step(_ context.Context, step int) (Result, error) {
+func (y *toy) Step(ctx context.Context, step int) (Result, error) {
 	x, id, target := y.row()
 	at, pred := 0, float32(y.table.At(int(id)))+y.carry[0]/8
 	for _, p := range y.params {
@@ -104,6 +106,9 @@ func (y *toy) Step(_ context.Context, step int) (Result, error) {
 	loss := float64(err) * float64(err)
 	if y.each != nil {
 		y.each(step)
+	}
+	if ctx.Err() != nil {
+		return Result{}, ctx.Err() // an interruption may not reach into a step
 	}
 	return Result{Loss: loss, Tokens: 6, Metrics: runlog.Metrics{"loss": loss, "grad_norm": norm, "lr": lr}}, nil
 }
@@ -212,5 +217,3 @@ func requireSame(t *testing.T, want, got string) {
 	require.Equal(t, a.Best.Value, b.Best.Value)
 	require.Equal(t, a.Evaluated, b.Evaluated)
 }
-
-func newToyTable(n int) kernel.Buf { return kernel.Alloc(kernel.Float32, n) }
