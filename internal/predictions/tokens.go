@@ -11,11 +11,18 @@ type Tokens struct {
 	f    *File
 	r    io.ReadCloser
 	left int   // rows still to come
-	tail int64 // bytes of the file behind this tensor
+	tail int64 // bytes of the file behind this tensor; -1: of no interest
 }
 
-// Preds opens the arg-max tokens.
-func (f *File) Preds() (*Tokens, error) { return f.tokens(tPreds) }
+// Preds opens the arg-max tokens. The Read that reaches the last row also
+// reads the rest of the file, so that damage behind the rows is noticed.
+func (f *File) Preds() (*Tokens, error) {
+	t, err := f.tokens(tPreds)
+	if err == nil {
+		t.tail = f.size - f.header.DataAt - f.header.Tensors[tPreds].End
+	}
+	return t, err
+}
 
 // Inputs opens the input tokens; see HasTokens.
 func (f *File) Inputs() (*Tokens, error) { return f.tokens(tInputs) }
@@ -32,12 +39,11 @@ func (f *File) tokens(name string) (*Tokens, error) {
 	if err != nil {
 		return nil, f.fail(err)
 	}
-	return &Tokens{f: f, r: r, left: f.Rows, tail: f.size - f.header.DataAt - in.End}, nil
+	return &Tokens{f: f, r: r, left: f.Rows, tail: -1}, nil
 }
 
 // Read fills dst with whole rows and returns how many; less than asked, or 0,
-// is the end. The call that reaches the last row also reads the rest of the
-// file, so that damage behind the rows does not go unnoticed.
+// is the end.
 func (t *Tokens) Read(dst []uint8) (int, error) {
 	n := min(len(dst)/t.f.SeqLen, t.left)
 	if n == 0 {
@@ -47,7 +53,7 @@ func (t *Tokens) Read(dst []uint8) (int, error) {
 		return 0, t.f.fail(err)
 	}
 	t.left -= n
-	if t.left == 0 {
+	if t.left == 0 && t.tail >= 0 {
 		if err := t.drain(); err != nil {
 			return 0, t.f.fail(err)
 		}
