@@ -17,8 +17,6 @@ import (
 	"deeploop/voting"
 )
 
-const testPuzzlesName = "test_puzzles.json"
-
 // copies says which task and augmentation each identifier stands for. It is a
 // voting.Augmentations.
 type copies struct {
@@ -69,8 +67,8 @@ func openTestSet(dir string) (*testSet, error) {
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(dir, testPuzzlesName)
-	if err := matchesManifest(path, m.Files[testPuzzlesName].SHA256); err != nil {
+	path := filepath.Join(dir, augment.TestPuzzlesName)
+	if err := matchesManifest(path, m.Files[augment.TestPuzzlesName].SHA256); err != nil {
 		return nil, err
 	}
 	p, err := augment.ReadTestPuzzles(path)
