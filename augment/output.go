@@ -28,7 +28,7 @@ type output struct {
 
 // sink is one file being written: it hashes content and stored bytes.
 type sink struct {
-	f              *os.File
+	f              *bulkFile
 	content, whole hash.Hash // whole is nil when the file is stored plainly
 	info           FileInfo
 	frames         []seekFrame
@@ -42,7 +42,7 @@ func (o *output) create(name string, compress bool) (*sink, string, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, name, err
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	f, err := createBulk(path)
 	if err != nil {
 		return nil, name, err
 	}
@@ -80,10 +80,7 @@ func (s *sink) finish() (FileInfo, error) {
 		s.info.StoredSHA256 = hex.EncodeToString(s.whole.Sum(nil))
 	}
 	s.info.SHA256 = hex.EncodeToString(s.content.Sum(nil))
-	if err == nil {
-		err = s.f.Sync()
-	}
-	if e := s.f.Close(); err == nil {
+	if e := s.f.finish(); err == nil {
 		err = e
 	}
 	return s.info, err
@@ -110,7 +107,7 @@ func (o *output) close(s *sink, name string, err error) error {
 		err = e
 	}
 	if err != nil {
-		return fmt.Errorf("write %s: %w", s.f.Name(), err)
+		return fmt.Errorf("write %s: %w", name, err)
 	}
 	o.mu.Lock()
 	o.files[name] = info
