@@ -207,7 +207,10 @@ func TestT2AnswersAgainstTruth(t *testing.T) {
 		arc.Task{ID: "B", Train: toy("B", 0).Train, Test: []arc.Pair{{Input: one(1), Output: one(3)}}})
 	writeFile(t, "solutions.json", `{"A": [[[2]]], "B": [[[3]]]}`)
 	writeFile(t, "A.json", `{"A": [{"attempt_1": [[9]], "attempt_2": [[2]]}]}`)
-	for _, truth := range []string{"truth", "solutions.json"} {
+	writeFile(t, "gold.json", `{"A": [[[2]], "B": [[[3]]]}`)
+	refused(t, []string{"--answers", "A.json", "--truth", "gold.json"}, "gold.json")
+	writeFile(t, "gold.json", `{"A": [[[2]]], "B": [[[3]]]}`)
+	for _, truth := range []string{"truth", "solutions.json", "gold.json"} {
 		code, out, errs := score("--answers", "A.json", "--truth", truth)
 		require.Zero(t, code, errs)
 		require.Contains(t, errs, "1 task missing, counted as wrong: B")

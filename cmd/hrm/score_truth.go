@@ -167,22 +167,34 @@ func loadTruth(path string) ([]arc.Task, []string, error) {
 		return t.tasks, nil, nil
 	}
 	if strings.HasSuffix(strings.ToLower(path), "solutions.json") {
-		raw, err := os.ReadFile(path)
-		if err != nil {
-			return nil, nil, &cli.UsageError{Err: fmt.Errorf("read ground truth: %w", err)}
-		}
-		tasks, err := voting.ParseSolutions(raw)
-		if err != nil {
-			return nil, nil, fmt.Errorf("read ground truth %s: %w", path, err)
-		}
-		return tasks, nil, voting.CheckTruth(tasks)
+		tasks, err := loadSolutions(path)
+		return tasks, nil, err
 	}
 	c, err := arc.Load(path)
 	if err != nil {
+		if tasks, other := loadSolutions(path); other == nil {
+			return tasks, nil, nil // solutions under another name
+		}
 		return nil, nil, err
 	}
 	if err := voting.CheckTruth(c.Tasks); err != nil {
 		return nil, nil, fmt.Errorf("read ground truth %s: %w", path, err)
 	}
 	return c.Tasks, c.Warnings, nil
+}
+
+// loadSolutions reads right answers as Kaggle publishes them.
+func loadSolutions(path string) ([]arc.Task, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, &cli.UsageError{Err: fmt.Errorf("read ground truth: %w", err)}
+	}
+	tasks, err := voting.ParseSolutions(raw)
+	if err == nil {
+		err = voting.CheckTruth(tasks)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read ground truth %s: %w", path, err)
+	}
+	return tasks, nil
 }
