@@ -13,8 +13,8 @@
 // what it left behind.
 //
 // Every byte is covered by a SHA-256: state.json by its own, headers and
-// tensors by those in state.json. They are checked as the tensors are read;
-// that costs about a second for 2 GB, once per start, and no extra memory.
+// tensors by those in state.json. They are checked as the tensors are read: a
+// few seconds for 2 GB, once per start, and no extra memory.
 //
 // A trainer lists its state once, by reference, in a Set; the same list serves
 // saving, loading and their checks. Tensors go between their memory and the

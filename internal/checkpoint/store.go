@@ -102,6 +102,9 @@ func (s *Store) save(step int, meta Meta, set *Set) (Ref, error) {
 	if err := s.Room(set); err != nil {
 		return Ref{}, err
 	}
+	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
+		return Ref{}, err
+	}
 	ref := Ref{Name: s.freeName(step), Step: step}
 	tmp := filepath.Join(s.Dir, tmpPrefix+ref.Name)
 	if err := os.RemoveAll(tmp); err != nil {
@@ -146,20 +149,16 @@ func (s *Store) freeName(step int) string {
 // Room returns an error, naming both numbers, when the disk has no space for
 // one more checkpoint of set. Save calls it before it writes.
 func (s *Store) Room(set *Set) error {
-	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
-		return err
-	}
-	return s.room(set)
-}
-
-// room checks the free disk space. The margin covers headers and JSON.
-func (s *Store) room(set *Set) error {
-	const margin = 1 << 20
+	const margin = 1 << 20 // headers and JSON
 	free := s.FreeBytes
 	if free == nil {
 		free = freeBytes
 	}
-	have, err := free(s.Dir)
+	dir := s.Dir
+	for !exists(dir) && filepath.Dir(dir) != dir {
+		dir = filepath.Dir(dir)
+	}
+	have, err := free(dir)
 	if err != nil {
 		return fmt.Errorf("find the free disk space: %w", err)
 	}

@@ -26,7 +26,6 @@ func (r *Run) Train(ctx context.Context, o Options, t Trainer) error {
 	}
 	r.store.Keep, r.store.FreeBytes = o.Keep, o.FreeBytes
 	l := &loop{run: r, o: o, t: t, p: o.Progress}
-	t.State(&l.set)
 	if err := l.start(); err != nil {
 		return err
 	}
@@ -45,7 +44,6 @@ type loop struct {
 	o   Options
 	t   Trainer
 	p   *runlog.Progress
-	set checkpoint.Set
 
 	step     int // steps made
 	first    int // steps made before this session
@@ -127,6 +125,14 @@ func (l *loop) saveDue() bool {
 		l.o.SaveInterval > 0 && l.o.Now().Sub(l.savedAt) >= l.o.SaveInterval
 }
 
+// state lists the trainer's state as it lies in memory now; buffers may change
+// places between steps.
+func (l *loop) state() *checkpoint.Set {
+	set := &checkpoint.Set{}
+	l.t.State(set)
+	return set
+}
+
 func (l *loop) save() error {
 	if l.saved == l.step {
 		return nil
@@ -137,7 +143,7 @@ func (l *loop) save() error {
 	if err := l.run.log.Sync(); err != nil { // the metrics must reach as far as the checkpoint
 		return fmt.Errorf("write metrics: %w", err)
 	}
-	ref, err := l.run.store.Save(l.step, l.o.Meta, &l.set)
+	ref, err := l.run.store.Save(l.step, l.o.Meta, l.state())
 	if err != nil {
 		return err
 	}

@@ -340,13 +340,36 @@ func TestBestFollowsTheMetric(t *testing.T) {
 	}
 }
 
+// swapping moves its carry to another buffer at every step.
+type swapping struct{ *toy }
+
+func (s swapping) Step(ctx context.Context, step int) (Result, error) {
+	s.carry = append([]float32{}, s.carry...)
+	return s.toy.Step(ctx, step)
+}
+
+func TestStateMayChangeItsBuffers(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	for range 2 {
+		r, err := Open(Folder{Dir: dir, How: Resume, Now: time.Now})
+		require.NoError(t, err)
+		o := options(20)
+		o.StopAfter = 10
+		require.NoError(t, r.Train(bg, o, swapping{newToy(20)}))
+		require.NoError(t, r.Close())
+	}
+	requireSame(t, whole(t, 20), dir)
+}
+
 func TestNoRoomIsFoundAtTheStart(t *testing.T) {
 	o := options(20)
 	o.FreeBytes = func(string) (uint64, error) { return 10, nil }
 	y := newToy(20)
-	err := session(bg, t.TempDir(), New, o, y)
+	dir := filepath.Join(t.TempDir(), "run")
+	err := session(bg, dir, New, o, y)
 	require.ErrorContains(t, err, "no room for a checkpoint")
 	require.Zero(t, y.adam.Steps)
+	require.NoError(t, session(bg, dir, New, options(1), newToy(1)), "nothing is in the way of another try")
 }
 
 func TestLostMetricsAreReported(t *testing.T) {

@@ -2,7 +2,6 @@ package train
 
 import (
 	"fmt"
-	"os"
 	"strings"
 
 	"deeploop/internal/checkpoint"
@@ -15,6 +14,9 @@ func (l *loop) start() error {
 	l.began = l.o.Now()
 	l.savedAt = l.began
 	l.saved = -1
+	if err := l.run.store.Room(l.state()); err != nil && l.run.folder.How != Replace { // which makes room first
+		return fmt.Errorf("start training: no room for a checkpoint: %w", err)
+	}
 	event := "start"
 	var err error
 	if ck := l.run.from; ck != nil {
@@ -30,9 +32,6 @@ func (l *loop) start() error {
 		if err := checkpoint.WriteFile(l.run.path(name), b); err != nil {
 			return fmt.Errorf("write %s of the run: %w", name, err)
 		}
-	}
-	if err := l.run.store.Room(&l.set); err != nil {
-		return fmt.Errorf("start training: no room for a checkpoint: %w", err)
 	}
 	return l.session(event, "")
 }
@@ -55,7 +54,7 @@ func (l *loop) resume(ck *checkpoint.Reader) error {
 	if err != nil {
 		return err
 	}
-	if err := ck.Load(&l.set, fresh...); err != nil {
+	if err := ck.Load(l.state(), fresh...); err != nil {
 		return err
 	}
 	if err := l.t.Restored(fresh...); err != nil {
@@ -134,13 +133,3 @@ func (e *BrokenError) Error() string {
 }
 
 func (e *BrokenError) Unwrap() error { return e.Err }
-
-// Exists reports whether dir holds a run's checkpoints or metrics.
-func Exists(dir string) bool {
-	for _, n := range []string{checkpoint.Folder, MetricsFile} {
-		if _, err := os.Stat((&Run{folder: Folder{Dir: dir}}).path(n)); err == nil {
-			return true
-		}
-	}
-	return false
-}

@@ -27,8 +27,9 @@ type Trainer interface {
 	// broken state never replaces a good one.
 	Check() error
 
-	// State lists, by reference, everything the next steps depend on. The
-	// same list serves saving and loading: same names, same order of calls.
+	// State lists, by reference, everything the next steps depend on. It is
+	// called before every save and load, so buffers may change places between
+	// steps; names and shapes stay the same.
 	State(set *checkpoint.Set)
 
 	// Restored is called once after what State lists was overwritten from a
