@@ -15,7 +15,7 @@ type norm struct {
 }
 
 var normShapes = []norm{
-	{rows: 1, d: 1, alpha: 1}, {rows: 3, d: 5, z: true, alpha: 1.5}, {rows: 1, d: 64, gain: true, alpha: 1, noDz: true}, {rows: 7, d: 33, z: true, gain: true, alpha: 2.5},
+	{rows: 1, d: 2, alpha: 1}, {rows: 3, d: 5, z: true, alpha: 1.5}, {rows: 1, d: 64, gain: true, alpha: 1, noDz: true}, {rows: 7, d: 33, z: true, gain: true, alpha: 2.5},
 	{rows: 65, d: 96, z: true, alpha: 1, dxIsDy: true}, {rows: 130, d: 128, z: true, alpha: 1.3, dzIsDy: true}, {rows: 33, d: 127, z: true, gain: true, alpha: 1, dxIsDy: true},
 	{rows: 20, d: 512, z: true, alpha: .7, noDz: true}, {rows: 257, d: 48, gain: true, alpha: 1, dxIsDy: true, noDz: true, noDgain: true},
 	{rows: 66, d: 40, z: true, gain: true, alpha: 1.1, dzIsDy: true},
@@ -25,7 +25,7 @@ func normCases() (all []Case) {
 	for _, s := range normShapes {
 		all = append(all, s.forward(), s.backward())
 	}
-	return append(all, norm{rows: 4, d: 32, alpha: 1e-9}.forward()) // far below eps
+	return append(all, norm{rows: 4, d: 32, alpha: 1e-9}.forward(), norm{rows: 3, d: 1, alpha: 1}.forward()) // far below eps; one column
 }
 
 func (s norm) String() string {

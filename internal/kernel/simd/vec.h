@@ -1,0 +1,105 @@
+// The kernels that are not matrix products: argument blocks and the list of
+// variants. void pointers are activations, float or bf16 by the variant; NULL
+// is an absent buffer. Blocks live on C's stack for one call.
+#ifndef DL_VEC_H
+#define DL_VEC_H
+
+#include "pool.h"
+
+typedef struct {
+	void *y; // activations out (forward) or in (backward)
+	float *table, *puzzle, *pos;
+	const int32_t *ids;
+	int64_t batch, t, prefix, d, vocab, puzzle_dim;
+	float scale;
+	int accumulate;
+} dl_embed_args;
+
+typedef struct {
+	void *o, *qkv, *d_o, *dqkv;
+	float *lse;
+	const float *cos, *sin;
+	int b, t, n, k, causal;
+	dl_pool *pool;
+} dl_attn_args;
+
+typedef struct {
+	const void *x, *z, *dy;
+	void *y, *dx, *dz;
+	float *rstd, *dgain, *partial;
+	const float *gain;
+	float alpha, eps;
+	int64_t rows, d, chunk;
+} dl_norm_args;
+
+typedef struct {
+	void *y, *gu, *dgu; // y is dy in the backward call
+	int64_t m, f;
+} dl_swiglu_args;
+
+typedef struct {
+	const float *logits;
+	const int32_t *labels;
+	const double *scale;
+	double *loss;
+	int32_t *pred;
+	void *dlogits;
+	int64_t rows, v, chunk;
+	int stablemax;
+	dl_pool *pool;
+} dl_loss_args;
+
+typedef struct {
+	void *dst;
+	const void *a, *b, *c;
+	int64_t n;
+} dl_move_args;
+
+typedef struct {
+	float *w, *m, *v;
+	const float *g;
+	double *partial;
+	int64_t n;
+	float decay, step, root, c1, c2, lr, rate;
+} dl_update_args;
+
+// DL_VEC_ACT and DL_VEC_F32 list what each variant implements: the former for
+// float and bf16 activations, the latter once.
+#define DL_VEC_ACT(X)                 \
+	X(embed, dl_embed_args)           \
+	X(embed_back, dl_embed_args)      \
+	X(attn, dl_attn_args)             \
+	X(attn_back, dl_attn_args)        \
+	X(norm, dl_norm_args)             \
+	X(norm_back, dl_norm_args)        \
+	X(swiglu, dl_swiglu_args)         \
+	X(swiglu_back, dl_swiglu_args)    \
+	X(loss_back, dl_loss_args)        \
+	X(add, dl_move_args)              \
+	X(sumsq, dl_update_args)
+#define DL_VEC_F32(X)                 \
+	X(loss, dl_loss_args)             \
+	X(narrow, dl_move_args)           \
+	X(widen, dl_move_args)            \
+	X(adam, dl_update_args)           \
+	X(signsgd, dl_update_args)        \
+	X(lerp, dl_update_args)
+
+#define DL_DECLARE_ACT(f, args)                           \
+	void dl_##f##_f_c(dl_pool *p, const args *a);         \
+	void dl_##f##_h_c(dl_pool *p, const args *a);         \
+	void dl_##f##_f_avx2(dl_pool *p, const args *a);      \
+	void dl_##f##_h_avx2(dl_pool *p, const args *a);      \
+	void dl_##f##_f_avx512(dl_pool *p, const args *a);    \
+	void dl_##f##_h_avx512(dl_pool *p, const args *a);
+#define DL_DECLARE_F32(f, args)                           \
+	void dl_##f##_c(dl_pool *p, const args *a);           \
+	void dl_##f##_avx2(dl_pool *p, const args *a);        \
+	void dl_##f##_avx512(dl_pool *p, const args *a);
+DL_VEC_ACT(DL_DECLARE_ACT)
+DL_VEC_F32(DL_DECLARE_F32)
+
+// Loops over flat memory go in chunks of this many elements.
+enum { DL_FLAT = 16384 };
+
+#endif

@@ -1,0 +1,6 @@
+#include "vec_norm_body.h"
+#include "vec_swiglu_body.h"
+#include "vec_embed_body.h"
+#include "vec_move_body.h"
+#include "vec_loss_back_body.h"
+#include "vec_attn_body.h"

@@ -1,0 +1,9 @@
+#if defined(__x86_64__)
+#include "vec.h"
+#include <stddef.h>
+
+#include "isa_avx2.h"
+#include "transpose_avx.h"
+#include "vec_all.h"
+#include "isa_end.h"
+#endif

@@ -1,0 +1,15 @@
+// Activations are bfloat16 from here on (see vec_all.h).
+#undef act
+#undef ACT_LETTER
+#undef ald
+#undef ast
+#undef ald_n
+#undef ast_n
+#undef ast1
+#define act uint16_t
+#define ACT_LETTER _h
+#define ald vloadh
+#define ast vstoreh
+#define ald_n vloadh_n
+#define ast_n vstoreh_n
+#define ast1(p, f) (*(p) = dl_to_bf16(f))

@@ -1,0 +1,15 @@
+// Activations are float from here on (see vec_all.h).
+#undef act
+#undef ACT_LETTER
+#undef ald
+#undef ast
+#undef ald_n
+#undef ast_n
+#undef ast1
+#define act float
+#define ACT_LETTER _f
+#define ald vload
+#define ast vstore
+#define ald_n vload_n
+#define ast_n vstore_n
+#define ast1(p, f) (*(p) = (f))

@@ -1,0 +1,119 @@
+// Vector functions on top of the isa macros: selection, exponential, arc
+// tangent, and vectors vd of VD doubles. Define DL_VEC_PORTABLE before it for
+// the portable variant.
+
+// vsel_gt: a > b ? x : y, element by element; false where one is NaN.
+// vpow2_(t): 2^n for t = n + 1.5*2^23, -127 < n < 128.
+// vfused: a*b + c with one rounding (vfma may use two).
+#if defined(DL_VEC_PORTABLE)
+DL_INLINE vf vsel_gt(vf a, vf b, vf x, vf y) { vf v; DL_EACH v[i_] = a[i_] > b[i_] ? x[i_] : y[i_]; return v; }
+DL_INLINE vf vpow2_(vf t) {
+	typedef uint32_t DL_NAME(vu_t) __attribute__((vector_size(32)));
+	DL_NAME(vu_t) u;
+	memcpy(&u, &t, sizeof u);
+	u = (u + 127) << 23;
+	vf v;
+	memcpy(&v, &u, sizeof v);
+	return v;
+}
+DL_INLINE vf vfused(vf a, vf b, vf c) { vf v; DL_EACH v[i_] = (float)((double)a[i_] * (double)b[i_] + (double)c[i_]); return v; }
+#define VD 4
+#elif VL == 16
+DL_INLINE vf vsel_gt(vf a, vf b, vf x, vf y) { return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_GT_OQ), y, x); }
+DL_INLINE vf vpow2_(vf t) {
+	return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(_mm512_castps_si512(t), _mm512_set1_epi32(127)), 23));
+}
+DL_INLINE vf vfused(vf a, vf b, vf c) { return vfma(a, b, c); }
+#define VD 8
+#else
+DL_INLINE vf vsel_gt(vf a, vf b, vf x, vf y) { return _mm256_blendv_ps(y, x, _mm256_cmp_ps(a, b, _CMP_GT_OQ)); }
+DL_INLINE vf vpow2_(vf t) {
+	return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(_mm256_castps_si256(t), _mm256_set1_epi32(127)), 23));
+}
+DL_INLINE vf vfused(vf a, vf b, vf c) { return vfma(a, b, c); }
+#define VD 4
+#endif
+
+// vexp: e^x within 2 units of the last place on [-87.3, 88.3]; beyond, the
+// value at the nearer end. NaN stays NaN: vmin and vmax return their second
+// argument when either is NaN.
+DL_INLINE vf vexp(vf x) {
+	const vf magic = vset1(12582912.0f);
+	x = vmax(vset1(-87.3f), vmin(vset1(88.3f), x));
+	vf t = vfma(x, vset1(1.44269504f), magic);
+	vf n = vsub(t, magic);
+	vf r = vfma(n, vset1(-0.693359375f), x);
+	r = vfma(n, vset1(2.12194440e-4f), r);
+	vf p = vset1(1.9875691500e-4f);
+	p = vfma(p, r, vset1(1.3981999507e-3f));
+	p = vfma(p, r, vset1(8.3334519073e-3f));
+	p = vfma(p, r, vset1(4.1665795894e-2f));
+	p = vfma(p, r, vset1(1.6666665459e-1f));
+	p = vfma(p, r, vset1(5.0000001201e-1f));
+	p = vadd(vfma(p, vmul(r, r), r), vset1(1.0f));
+	return vmul(p, vpow2_(t));
+}
+
+// vatan2: atan2(y, x) for x >= 0, absolute error below 1e-7; 0 for y = x = 0.
+// Odd polynomial on [0, 1] of Abramowitz and Stegun 4.4.49 (error 2e-8).
+DL_INLINE vf vatan2(vf y, vf x) {
+	vf a = vmax(vsub(vzero(), y), y);
+	vf q = vdiv(vmin(x, a), vmax(vset1(1e-45f), vmax(x, a)));
+	vf s = vmul(q, q);
+	vf p = vset1(0.0028662257f);
+	p = vfma(p, s, vset1(-0.0161657367f));
+	p = vfma(p, s, vset1(0.0429096138f));
+	p = vfma(p, s, vset1(-0.0752896400f));
+	p = vfma(p, s, vset1(0.1065626393f));
+	p = vfma(p, s, vset1(-0.1420889944f));
+	p = vfma(p, s, vset1(0.1999355085f));
+	p = vfma(p, s, vset1(-0.3333314528f));
+	p = vfma(vmul(p, s), q, q);
+	p = vsel_gt(a, x, vsub(vset1(1.57079632679f), p), p);
+	return vsel_gt(vzero(), y, vsub(vzero(), p), p);
+}
+
+typedef double DL_NAME(vd_t) __attribute__((vector_size(8 * VD)));
+typedef int64_t DL_NAME(vl_t) __attribute__((vector_size(8 * VD)));
+typedef float DL_NAME(vn_t) __attribute__((vector_size(4 * VD)));
+#define vd DL_NAME(vd_t)
+#define vl DL_NAME(vl_t)
+#define vn DL_NAME(vn_t)
+
+// vd_sel: x where the mask m (all ones or zeros) is set, else y.
+DL_INLINE vd vd_sel(vl m, vd x, vd y) { return (vd)(((vl)x & m) | ((vl)y & ~m)); }
+DL_INLINE vd vd_set1(double x) { vd v; for (int i = 0; i < VD; i++) v[i] = x; return v; }
+DL_INLINE vd vd_load(const float *p) { vn f; memcpy(&f, p, sizeof f); return __builtin_convertvector(f, vd); }
+DL_INLINE void vd_store(float *p, vd v) { vn f = __builtin_convertvector(v, vn); memcpy(p, &f, sizeof f); }
+// vd_load_n and vd_store_n touch the first n elements only.
+DL_INLINE vd vd_load_n(const float *p, int n) { float t[VD] = {0}; for (int i = 0; i < n; i++) t[i] = p[i]; return vd_load(t); }
+DL_INLINE void vd_store_n(float *p, vd v, int n) { float t[VD]; vd_store(t, v); for (int i = 0; i < n; i++) p[i] = t[i]; }
+// vd_first(n): mask of the first n elements.
+DL_INLINE vl vd_first(int64_t n) { vl v; for (int i = 0; i < VD; i++) v[i] = -(int64_t)(i < n); return v; }
+DL_INLINE double vd_sum(vd v) { double s = v[0]; for (int i = 1; i < VD; i++) s += v[i]; return s; }
+
+// vd_exp: e^x for x <= 0, about 1e-15 relative; below -708 the value there.
+// NaN stays NaN.
+DL_INLINE vd vd_exp(vd x) {
+	const double magic = 6755399441055744.0; // 1.5*2^52
+	x = vd_sel((vl)(x < -708.0), vd_set1(-708.0), x);
+	vd t = x * 1.4426950408889634 + magic;
+	vd n = t - magic;
+	vd r = x - n * 6.93147180369123816490e-01;
+	r = r - n * 1.90821492927058770002e-10;
+	vd p = vd_set1(1.6059043836821613e-10); // 1/13!, then down to 1/2!
+	p = p * r + 2.08767569878681e-09;
+	p = p * r + 2.505210838544172e-08;
+	p = p * r + 2.755731922398589e-07;
+	p = p * r + 2.7557319223985893e-06;
+	p = p * r + 2.48015873015873e-05;
+	p = p * r + 1.984126984126984e-04;
+	p = p * r + 1.388888888888889e-03;
+	p = p * r + 8.333333333333333e-03;
+	p = p * r + 4.1666666666666664e-02;
+	p = p * r + 1.6666666666666666e-01;
+	p = p * r + 0.5;
+	p = p * (r * r) + r + 1.0;
+	vl scale = ((vl)t + 1023) << 52;
+	return p * (vd)scale;
+}
