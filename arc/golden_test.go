@@ -11,6 +11,7 @@ import (
 
 func TestGoldenCorpora(t *testing.T) {
 	data := goldentest.ARCData(t)
+	loaded := map[string]*Corpus{}
 	for _, tc := range []struct {
 		folder, split           string
 		tasks, tests, testFirst int
@@ -23,8 +24,12 @@ func TestGoldenCorpora(t *testing.T) {
 		{"concept-arc", "", 160, 480, 0},
 	} {
 		t.Run(tc.folder+" "+tc.split, func(t *testing.T) {
-			c, err := Load(filepath.Join(data, tc.folder))
-			require.NoError(t, err)
+			if loaded[tc.folder] == nil {
+				c, err := Load(filepath.Join(data, tc.folder))
+				require.NoError(t, err)
+				loaded[tc.folder] = c
+			}
+			c := loaded[tc.folder]
 			require.Empty(t, c.Clashes())
 			tasks, tests, testFirst := 0, 0, 0
 			for i := range c.Tasks {
