@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -266,84 +265,4 @@ func (s *Store) prune(x Index) error {
 		}
 	}
 	return nil
-}
-
-// Choice is which checkpoint of a run is wanted.
-type Choice string
-
-// Choices. LastSaved needs no evaluation; BestSaved falls back to the last one
-// when none was evaluated.
-const (
-	LastSaved Choice = "last"
-	BestSaved Choice = "best"
-)
-
-// Find returns the folder of a checkpoint. path is a run folder, its folder of
-// checkpoints, one checkpoint, or a file inside one; which chooses in the
-// first two cases.
-func Find(path string, which Choice) (string, error) {
-	st, err := os.Stat(path)
-	if err != nil {
-		return "", badf("find checkpoint: %w", err)
-	}
-	if !st.IsDir() {
-		path = filepath.Dir(path)
-	}
-	if exists(filepath.Join(path, stateFile)) {
-		return path, nil
-	}
-	for _, dir := range []string{filepath.Join(path, Folder), path} {
-		s := Store{Dir: dir}
-		x, err := s.Index()
-		if err != nil {
-			return "", err
-		}
-		if which == BestSaved && x.Best != nil {
-			return s.Path(x.Best.Ref), nil
-		}
-		if x.Last != nil {
-			return s.Path(*x.Last), nil
-		}
-		refs, err := s.complete()
-		if err != nil {
-			return "", err
-		}
-		if n := len(refs); n > 0 {
-			return s.Path(refs[n-1]), nil
-		}
-	}
-	return "", badf("find checkpoint: %s holds none (looked for %s, %s and %s)", path, stateFile, indexFile, Folder+"/"+indexFile)
-}
-
-// Folder is the name of the folder of checkpoints inside a run's folder.
-const Folder = "checkpoints"
-
-// OpenFound is Open(Find(path, which)). A training that replaces its
-// checkpoints between the two is no error: the new one is opened.
-func OpenFound(path string, which Choice) (*Reader, error) {
-	for try := 0; ; try++ {
-		dir, err := Find(path, which)
-		if err != nil {
-			return nil, err
-		}
-		r, err := Open(dir)
-		if err == nil || exists(dir) || try == 3 {
-			return r, err
-		}
-	}
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
-// StepOf returns the step in a checkpoint folder's name, for messages.
-func StepOf(dir string) (int, bool) {
-	m := stepName.FindStringSubmatch(filepath.Base(dir))
-	if m == nil {
-		return 0, false
-	}
-	n, err := strconv.Atoi(m[1])
-	return n, err == nil
 }

@@ -52,8 +52,8 @@
 //		s.Value(checkpoint.Streams, "explore", t.explore)
 //	}
 //
-//	func (t *trainer) Restored() error { return t.loader.Seek(t.loader.Position) }
-//	func (t *trainer) Check() error    { return optim.FiniteWeights(t.backend, t.params) }
+//	func (t *trainer) Restored(fresh ...string) error { return t.loader.Seek(t.loader.Position) }
+//	func (t *trainer) Check() error                   { return optim.FiniteWeights(t.backend, t.params) }
 //
 // Seams. Gradient accumulation lives in Step: several forward and backward
 // passes before one GradNorm, with the gradients zeroed before the first only.
