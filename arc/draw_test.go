@@ -126,12 +126,12 @@ func TestPicturesOfLargeTasksStayWide(t *testing.T) {
 	for _, b := range f.boxes {
 		require.True(t, b.x >= 0 && b.y >= 0 && b.x+b.w <= f.width && b.y+b.h <= f.height)
 	}
-	many := make([]*Task, 130)
+	many := make([]*Task, 120)
 	for i := range many {
 		many[i] = big
 	}
 	err := WritePNG(io.Discard, many...)
-	require.ErrorContains(t, err, "a picture of 130 tasks would have")
+	require.ErrorContains(t, err, "a picture of 120 tasks would have")
 	require.NoError(t, WriteSVG(io.Discard))
 }
 

@@ -3,7 +3,6 @@ package arc
 import (
 	"image"
 	"image/color"
-	"image/draw"
 	"image/png"
 	"io"
 
@@ -38,12 +37,19 @@ func imagePalette() color.Palette {
 	return p
 }
 
-func fillBox(img draw.Image, b box) {
-	draw.Draw(img, image.Rect(b.x, b.y, b.x+b.w, b.y+b.h), image.NewUniform(b.fill), image.Point{}, draw.Src)
+func fillBox(img *image.Paletted, b box) {
+	index := uint8(img.Palette.Index(b.fill))
+	r := image.Rect(b.x, b.y, b.x+b.w, b.y+b.h).Intersect(img.Rect)
+	for y := r.Min.Y; y < r.Max.Y; y++ {
+		row := img.Pix[img.PixOffset(r.Min.X, y):][:r.Dx()]
+		for i := range row {
+			row[i] = index
+		}
+	}
 }
 
 // maxPixels bounds a PNG, which is drawn in memory at one byte a pixel.
-const maxPixels = 100 << 20
+const maxPixels = 64 << 20
 
 // WritePNG writes Image as PNG. Too many tasks for one picture is an *Error.
 func WritePNG(w io.Writer, tasks ...*Task) error {
