@@ -90,6 +90,13 @@ func TestT2MissingTask(t *testing.T) {
 	require.Equal(t, 50.0, score.Outputs.Percent())
 	require.Equal(t, []string{"B"}, voting.Cover(results).MissingTasks)
 
+	// Twice the right answer is right at the first attempt.
+	s, err = voting.ParseSubmission([]byte(`{"A": [{"attempt_1": [[1, 1]], "attempt_2": [[1, 1]]}]}`))
+	require.NoError(t, err)
+	results, err = s.Check(truth)
+	require.NoError(t, err)
+	require.Equal(t, 1.0, voting.ScoreAt(results, 1).Outputs.Solved)
+
 	// The same for predictions.
 	v := tally(t, truth, vote{0, 0, "11", 0})
 	require.Equal(t, 50.0, voting.ScoreAt(v.Results(), 2).AllTests.Percent())
