@@ -9,13 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
-	"strings"
 )
-
-// maxFolders bounds how deep task folders may lie under a given folder; a
-// checkout of ARC-AGI needs 2 (data/training), of ConceptARC 2 (corpus/Copy).
-const maxFolders = 4
 
 // Load reads tasks from files and folders, each recognised by what it holds:
 //
@@ -84,103 +78,6 @@ func unreadable(path string, err error) error {
 		err = pathErr.Err
 	}
 	return fileErrorf(path, "cannot be read: %v", err)
-}
-
-// folder reads the JSON files of dir as one group, then its folders by name.
-// top says that dir was named by the caller.
-func (l *loader) folder(dir string, top bool, depth int) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return unreadable(dir, err)
-	}
-	var files, folders []string
-	for _, e := range entries { // by name
-		path := filepath.Join(dir, e.Name())
-		switch {
-		case strings.HasPrefix(e.Name(), "."):
-		case isDir(e, path):
-			folders = append(folders, path)
-		case strings.EqualFold(filepath.Ext(path), ".json"):
-			files = append(files, path)
-		}
-	}
-	sort.Strings(files)
-	sort.Strings(folders)
-	var inner []string
-	for _, f := range folders {
-		if depth < maxFolders && holdsJSON(f, depth+1) {
-			inner = append(inner, f)
-		} else if name := filepath.Base(f); name == "training" || name == "evaluation" {
-			l.notes.add("empty", "has no task files", f)
-		}
-	}
-	inner = corpusFolders(dir, inner)
-	if len(files) > 0 && len(inner) > 0 && top {
-		// As in the reference, files beside task folders are no tasks.
-		for _, f := range files {
-			l.notes.add("beside", "not read, lies beside folders of tasks", f)
-		}
-		files = nil
-	}
-	if len(files) > 0 {
-		if err := l.group(dir, files, top && len(inner) == 0); err != nil {
-			return err
-		}
-	}
-	for _, f := range inner {
-		if err := l.folder(f, false, depth+1); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// isDir follows links.
-func isDir(e fs.DirEntry, path string) bool {
-	if e.Type()&fs.ModeSymlink == 0 {
-		return e.IsDir()
-	}
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
-}
-
-// holdsJSON reports whether a folder has JSON files, itself or below.
-func holdsJSON(dir string, depth int) bool {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return true // reading it will report why
-	}
-	for _, e := range entries {
-		path := filepath.Join(dir, e.Name())
-		switch {
-		case strings.HasPrefix(e.Name(), "."):
-		case isDir(e, path):
-			if depth < maxFolders && holdsJSON(path, depth+1) {
-				return true
-			}
-		case strings.EqualFold(filepath.Ext(path), ".json"):
-			return true
-		}
-	}
-	return false
-}
-
-// corpusFolders picks the task folders of a checkout, which has other things
-// beside them: data/ of ARC-AGI, corpus/ and MinimalTasks/ of ConceptARC.
-func corpusFolders(dir string, folders []string) []string {
-	var picked []string
-	for _, f := range folders {
-		switch filepath.Base(f) {
-		case "training", "evaluation":
-			return folders
-		case "data", "corpus", "MinimalTasks":
-			picked = append(picked, f)
-		}
-	}
-	if len(picked) > 0 {
-		return picked
-	}
-	return folders
 }
 
 // file reads one file named by the caller: a task or a combined file.

@@ -20,8 +20,8 @@ type Task struct {
 	Split string
 	// HoldOut says that the test pairs are kept out of training. As in the
 	// reference it is true for a folder called "evaluation"; false for
-	// "training" and ConceptARC; and true for single files, flat folders and
-	// Kaggle files.
+	// "training" and ConceptARC; and true for single files, Kaggle files and
+	// flat folders (one called "training" excepted).
 	HoldOut bool
 	// TestFirst says that the JSON object lists "test" before "train". The
 	// reference builder appends examples in key order.
