@@ -77,8 +77,14 @@ func (m *Manifest) addShared(p *plan, short func(string) string) {
 		}
 		s := &m.SharedIDs[i]
 		s.Files = append(s.Files, short(b.File))
-		s.Identical = s.Identical && a.SamePairs(b)
+		s.Identical = s.Identical && content(a) == content(b)
 	}
+}
+
+// content is equal for tasks with the same pairs, whatever their order and
+// section.
+func content(t *arc.Task) fingerprint {
+	return newOrbit(append(append([]arc.Pair(nil), t.Train...), t.Test...)).fingerprint(Original())
 }
 
 // warn fills Warnings: one line per kind.

@@ -175,9 +175,15 @@ func (s *staging) publish(out string, force bool) error {
 
 // replace puts the new dataset in the old one's place.
 func (s *staging) replace(out string) error {
-	if exchange(s.dataset(), out) == nil {
-		return syncDir(filepath.Dir(out))
+	if exchange(s.dataset(), out) != nil {
+		if err := s.swapByRenames(out); err != nil {
+			return err
+		}
 	}
+	return syncDir(filepath.Dir(out))
+}
+
+func (s *staging) swapByRenames(out string) error {
 	old := filepath.Join(s.dir, "old")
 	if err := os.Rename(out, old); err != nil {
 		return fmt.Errorf("move old dataset away: %w", err)
@@ -185,7 +191,7 @@ func (s *staging) replace(out string) error {
 	if err := os.Rename(s.dataset(), out); err != nil {
 		return errors.Join(fmt.Errorf("move dataset into place: %w", err), os.Rename(old, out))
 	}
-	return syncDir(filepath.Dir(out))
+	return nil
 }
 
 // listSome joins the first n names and counts the rest.

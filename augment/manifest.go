@@ -47,7 +47,8 @@ type Manifest struct {
 	// TestInputInTrain are test inputs that are also inputs of their own
 	// task's demonstrations.
 	TestInputInTrain []PairRef `json:"test_input_in_train"`
-	// SharedIDs are ids that several tasks have; see Settings and README.
+	// SharedIDs are ids that several tasks have. As in the reference they share
+	// the identifier of the unaugmented puzzle, so one task embedding.
 	SharedIDs []SharedID `json:"shared_ids"`
 	// Warnings for a person, one line each.
 	Warnings []string `json:"warnings"`
@@ -135,7 +136,7 @@ type Leak struct {
 type SharedID struct {
 	ID        string   `json:"id"`
 	Files     []string `json:"files"`
-	Identical bool     `json:"identical"` // the same pairs
+	Identical bool     `json:"identical"` // the same pairs, in any order
 }
 
 // datasetHash is over "NAME SHA256\n" of the contents, by name; compressed
