@@ -27,7 +27,7 @@ func SpeedCases() []Case {
 		swiglu(3232, 384, false), swiglu(3604, 1536, false), swigluBackward(3232, 384, false), swigluBackward(3604, 1536, false),
 		loss{rows: 3232, v: 12}.forward(), loss{rows: 3232, v: 12}.backward(), loss{rows: 512, v: 4096, softmax: true}.forward(), loss{rows: 512, v: 4096, softmax: true}.backward(),
 		embed{B: 32, T: 100, prefix: 1, d: 128, puzzle: 128, v: 12}.forward(), embed{B: 32, T: 100, prefix: 1, d: 128, puzzle: 128, v: 12}.backward(),
-		add(3232*128, true, ""), convert(3232*512), adam(1<<20, 5, -6, 0), signSGD(1<<20), lerp(1<<20), sumSquares(1<<20, "", normal(1)),
+		add(3232*128, true, ""), convert(3232*512), adamSteady(1<<20), signSGD(1<<20), lerp(1<<20), sumSquares(1<<20, "", normal(1)),
 	)
 	return all
 }

@@ -13,7 +13,7 @@ static void ACT(swiglu_chunk)(void *arg, int chunk, int thread) {
 		ROW_LOOP(f, i, k) {
 			vf u = AK(gu + i, k), v = AK(gu + f + i, k);
 			vf e = vexp(vsub(vzero(), u));
-			SK(y + i, vmul(vdiv(u, vadd(one, e)), v), k);
+			SK(y + i, vmul(vmul(u, vrecip(vadd(one, e))), v), k);
 		}
 	}
 }
@@ -35,7 +35,7 @@ static void ACT(swiglu_back_chunk)(void *arg, int chunk, int thread) {
 		ROW_LOOP(f, i, k) {
 			vf u = AK(gu + i, k), v = AK(gu + f + i, k), g = AK(dy + i, k);
 			vf e = vexp(vsub(vzero(), u));
-			vf sig = vdiv(one, vadd(one, e));
+			vf sig = vrecip(vadd(one, e));
 			vf gs = vmul(g, sig);
 			SK(dgu + i, vmul(vmul(gs, v), vfma(u, vmul(sig, e), one)), k);
 			SK(dgu + f + i, vmul(gs, u), k);
