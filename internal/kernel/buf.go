@@ -147,3 +147,11 @@ func (b Buf) SetAt(i int, v float64) {
 		b.BF16s()[i] = ToBF16(float32(v))
 	}
 }
+
+// Reinterpret views the same memory as n elements of type t, which must fit.
+func (b Buf) Reinterpret(t DType, n int) Buf {
+	if n*t.Size() > b.n*b.t.Size() {
+		panic("kernel: reinterpreted buffer does not fit")
+	}
+	return Buf{b.ptr, n, t}
+}
