@@ -79,3 +79,11 @@ func (p *Param) ZeroGrad() {
 
 // Changed tells backends that Data was written.
 func (p *Param) Changed() { p.Version++ }
+
+// Shape returns [Rows, Cols], or [n] for a vector.
+func (p *Param) Shape() []int {
+	if p.Rows == 1 {
+		return []int{p.Cols}
+	}
+	return []int{p.Rows, p.Cols}
+}
