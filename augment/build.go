@@ -141,8 +141,12 @@ func (b *builder) checkDisk(out string) error {
 		return nil // unknown: a full disk is still noticed while writing
 	}
 	if free < uint64(need) {
-		return fmt.Errorf("write dataset %s: it needs %s and the disk has %s free; make room, choose another --out, fewer copies (--num-aug) or --compress zstd",
-			out, gigabytes(need), gigabytes(int64(free)))
+		about, smaller := "", " or --compress zstd"
+		if b.plan.settings.Compress != "" {
+			about, smaller = "about ", ""
+		}
+		return fmt.Errorf("write dataset %s: it needs %s%s and the disk has %s free; make room, choose another --out, fewer copies (--num-aug)%s",
+			out, about, gigabytes(need), gigabytes(int64(free)), smaller)
 	}
 	return nil
 }

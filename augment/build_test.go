@@ -93,6 +93,7 @@ func tree(t *testing.T, dir string) map[string]string {
 // and the folder they are in.
 func TestT15SameSeedSameBytes(t *testing.T) {
 	files := someTasks(6)
+	files["training/odd.json"] = `{"comment": "told with its path", ` + files["training/t0.json"][1:]
 	names := keys(files)
 	reversed := make([]string, len(names))
 	for i, n := range names {
@@ -107,6 +108,7 @@ func TestT15SameSeedSameBytes(t *testing.T) {
 	}
 	require.Equal(t, outs[0], outs[1])
 	require.Len(t, outs[0], 15)
+	require.Contains(t, outs[0][ManifestName], `: training/odd.json`, "warnings are kept")
 	other := small(4)
 	other.Seed = 2
 	_, a := build(t, load(t, files), small(4))

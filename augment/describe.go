@@ -12,12 +12,19 @@ import (
 
 // newManifest describes a plan; files and the dataset's hash come later.
 func newManifest(p *plan, sel *selection, corpus *arc.Corpus) *Manifest {
-	short := shortNames(corpus.Sources)
+	folder := commonFolder(corpus.Sources)
+	short := func(file string) string { return strings.TrimPrefix(filepath.ToSlash(file), folder) }
 	m := &Manifest{
 		Format: manifestFormat, Version: manifestVersion, Settings: p.settings,
 		Files:      map[string]FileInfo{},
 		ShortTasks: []ShortTask{}, SkippedTasks: []SkippedTask{}, SharedIDs: []SharedID{},
-		Leaks: []Leak{}, TestInputInTrain: []PairRef{}, Warnings: append([]string{}, corpus.Warnings...), Sources: []arc.Source{},
+		Leaks: []Leak{}, TestInputInTrain: []PairRef{}, Warnings: []string{}, Sources: []arc.Source{},
+	}
+	for _, w := range corpus.Warnings {
+		if len(folder) > len("./") { // no bare root
+			w = strings.ReplaceAll(filepath.ToSlash(w), folder, "")
+		}
+		m.Warnings = append(m.Warnings, w)
 	}
 	for _, s := range corpus.Sources {
 		m.Sources = append(m.Sources, arc.Source{File: short(s.File), SHA256: s.SHA256})
@@ -155,9 +162,10 @@ func (m *Manifest) ShortSummary() string {
 		len(m.ShortTasks), m.Counts.Tasks, least.Wanted, missing, least.ID, least.Copies)
 }
 
-// shortNames returns a function that takes off what all sources' folders have
-// in common, so that a manifest does not depend on where the input lay.
-func shortNames(sources []arc.Source) func(string) string {
+// commonFolder returns, with a slash at the end, what the folders of all
+// sources begin with. Names are given without it, so that a manifest does not
+// depend on where the input lay.
+func commonFolder(sources []arc.Source) string {
 	var common []string
 	for i, s := range sources {
 		parts := strings.Split(filepath.ToSlash(filepath.Dir(s.File)), "/")
@@ -171,11 +179,10 @@ func shortNames(sources []arc.Source) func(string) string {
 		}
 		common = common[:n]
 	}
-	prefix := strings.Join(common, "/")
-	if prefix != "" || len(common) > 0 {
-		prefix += "/"
+	if len(common) == 0 {
+		return ""
 	}
-	return func(file string) string { return strings.TrimPrefix(filepath.ToSlash(file), prefix) }
+	return strings.Join(common, "/") + "/"
 }
 
 // write writes the manifest, the last file of a dataset.
