@@ -31,6 +31,9 @@ func goldenFiles(t *testing.T, pattern string) []string {
 // checkBackends are the backends whose fp32 numbers are compared.
 func checkBackends(t *testing.T) map[string]kernel.Backend {
 	m := map[string]kernel.Backend{"ref": ref.New(2)}
+	for name, b := range simdBackends(t, 2) {
+		m[name] = b
+	}
 	t.Cleanup(func() {
 		for _, b := range m {
 			b.Close()
