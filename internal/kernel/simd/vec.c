@@ -11,6 +11,16 @@
 		else DL_DISPATCH(level, dl_##f##_f, (p, &a));      \
 	} while (0)
 
+#if defined(__x86_64__)
+#define TILES_FIRST(f)                \
+	if (bf16 && level >= DL_AMX) {    \
+		dl_##f##_tile(p, &a);         \
+		return;                       \
+	}
+#else
+#define TILES_FIRST(f)
+#endif
+
 // chunk_rows returns how many rows of d elements make a chunk: about 8192
 // elements.
 static int64_t chunk_rows(int64_t rows, int64_t d) {
@@ -33,12 +43,14 @@ void dl_vec_embed_back(dl_pool *p, int level, int bf16, void *dtable, void *dpuz
 void dl_vec_attn(dl_pool *p, int level, int bf16, void *o, void *lse, void *qkv, const void *cos, const void *sin,
 	int b, int t, int n, int k, int causal) {
 	dl_attn_args a = {.o = o, .qkv = qkv, .lse = lse, .cos = cos, .sin = sin, .b = b, .t = t, .n = n, .k = k, .causal = causal, .pool = p};
+	TILES_FIRST(attn)
 	RUN_ACT(attn);
 }
 
 void dl_vec_attn_back(dl_pool *p, int level, int bf16, void *dqkv, void *d_o, void *o, void *qkv, void *lse, const void *cos, const void *sin,
 	int b, int t, int n, int k, int causal) {
 	dl_attn_args a = {o, qkv, d_o, dqkv, lse, cos, sin, b, t, n, k, causal, p};
+	TILES_FIRST(attn_back)
 	RUN_ACT(attn_back);
 }
 

@@ -99,6 +99,10 @@ typedef struct {
 DL_VEC_ACT(DL_DECLARE_ACT)
 DL_VEC_F32(DL_DECLARE_F32)
 
+// Attention of bf16 on AMX tiles.
+void dl_attn_tile(dl_pool *p, const dl_attn_args *a);
+void dl_attn_back_tile(dl_pool *p, const dl_attn_args *a);
+
 // Loops over flat memory go in chunks of this many elements.
 enum { DL_FLAT = 16384 };
 
