@@ -69,7 +69,7 @@ func datasetJSON(s *splitPlan, seqLen, identifiers int) []byte {
 		PadToken, PadToken, VocabSize, seqLen, identifiers, len(s.groups), pyFloat(s.meanPuzzleExamples()))
 }
 
-// appendIdentifiers writes identifiers.json: the names in the order of their
+// json returns identifiers.json: the names in the order of their
 // numbers.
 func (n *identifierMap) json() []byte {
 	b := make([]byte, 0, 32*n.count())
