@@ -1,0 +1,105 @@
+// Package pick chooses the kernel and the precision that a program runs with.
+package pick
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+
+	"deeploop/internal/kernel"
+	"deeploop/internal/kernel/ref"
+)
+
+// Auto lets the machine decide.
+const Auto = "auto"
+
+// Kernels are the names a user may ask for, slowest first.
+var Kernels = []string{"ref", "c", "avx2", "avx512", "amx"}
+
+// Choice is an open backend with the precision to run it in.
+type Choice struct {
+	Backend   kernel.Backend
+	Precision kernel.DType // of activations
+	// Reason says in a line what was chosen and why.
+	Reason string
+}
+
+// Error is a request that this machine or build cannot serve.
+type Error struct{ msg string }
+
+func (e *Error) Error() string { return e.msg }
+
+// BadInput marks the error as the caller's, for exit code 2.
+func (e *Error) BadInput() bool { return true }
+
+func errorf(format string, args ...any) error { return &Error{fmt.Sprintf(format, args...)} }
+
+// Available lists the kernels that run here, slowest first.
+func Available() []string {
+	names := []string{"ref"}
+	for _, k := range Kernels[1:] {
+		if missing(k) == "" {
+			names = append(names, k)
+		}
+	}
+	return names
+}
+
+// Open opens a kernel: one of Kernels, or auto for the fastest that runs here.
+// precision is fp32, bf16, or auto: bf16 where the chosen kernel has tiles or
+// bf16 dot products, else fp32. threads 0 means every processor this process
+// may use. It fails when the machine lacks what is asked for.
+func Open(name, precision string, threads int) (Choice, error) {
+	why := "asked for"
+	if name == Auto || name == "" {
+		have := Available()
+		name = have[len(have)-1]
+		why = "the fastest here"
+		if next := slices.Index(Kernels, name) + 1; next < len(Kernels) {
+			why += "; no " + Kernels[next] + ": " + missing(Kernels[next])
+		}
+	}
+	if !slices.Contains(Kernels, name) {
+		return Choice{}, errorf("kernel is %q, expected auto or one of %s", name, strings.Join(Kernels, ", "))
+	}
+	if m := missing(name); m != "" {
+		return Choice{}, errorf("kernel %s does not run here: %s; available: %s", name, m, strings.Join(Available(), ", "))
+	}
+	act, pwhy, err := choosePrecision(name, precision)
+	if err != nil {
+		return Choice{}, err
+	}
+	switch most := 1 << 10; {
+	case threads < 0 || threads > most:
+		return Choice{}, errorf("threads is %d, expected 1 to %d, or 0 for one per processor", threads, most)
+	case threads == 0:
+		threads = runtime.GOMAXPROCS(0) // affinity and container limits are in it
+	}
+	var b kernel.Backend
+	if name == "ref" {
+		b = ref.New(threads)
+	} else if b, err = open(name, threads); err != nil {
+		return Choice{}, err
+	}
+	unit := "threads"
+	if threads == 1 {
+		unit = "thread"
+	}
+	return Choice{b, act, fmt.Sprintf("kernel %s (%s), %v (%s), %d %s", name, why, act, pwhy, threads, unit)}, nil
+}
+
+func choosePrecision(name, precision string) (kernel.DType, string, error) {
+	switch precision {
+	case "fp32":
+		return kernel.Float32, "asked for", nil
+	case "bf16":
+		return kernel.BFloat16, "asked for", nil
+	case Auto, "":
+		if unit := bf16Unit(name); unit != "" {
+			return kernel.BFloat16, "the processor has " + unit, nil
+		}
+		return kernel.Float32, "no bf16 products in this kernel", nil
+	}
+	return 0, "", errorf("precision is %q, expected fp32, bf16 or auto", precision)
+}

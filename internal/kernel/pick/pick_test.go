@@ -1,0 +1,55 @@
+package pick
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"deeploop/internal/kernel"
+)
+
+func TestEveryAvailableKernelOpens(t *testing.T) {
+	have := Available()
+	require.Equal(t, "ref", have[0])
+	for _, name := range have {
+		c, err := Open(name, "fp32", 2)
+		require.NoError(t, err)
+		require.Equal(t, name, c.Backend.Name())
+		require.Equal(t, 2, c.Backend.Threads())
+		require.Equal(t, kernel.Float32, c.Precision)
+		require.Contains(t, c.Reason, "asked for")
+		c.Backend.Close()
+	}
+}
+
+func TestAuto(t *testing.T) {
+	c, err := Open(Auto, Auto, 0)
+	require.NoError(t, err)
+	defer c.Backend.Close()
+	have := Available()
+	require.Equal(t, have[len(have)-1], c.Backend.Name())
+	require.Positive(t, c.Backend.Threads())
+	if bf16Unit(c.Backend.Name()) != "" {
+		require.Equal(t, kernel.BFloat16, c.Precision)
+	} else {
+		require.Equal(t, kernel.Float32, c.Precision)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for _, bad := range [][2]string{{"sse", "fp32"}, {"ref", "fp16"}} {
+		_, err := Open(bad[0], bad[1], 1)
+		var e *Error
+		require.ErrorAs(t, err, &e)
+		require.True(t, e.BadInput())
+	}
+	_, err := Open("ref", "fp32", -1)
+	require.ErrorContains(t, err, "threads is -1")
+	for _, k := range Kernels {
+		if missing(k) != "" {
+			_, err := Open(k, "fp32", 1)
+			require.ErrorContains(t, err, "does not run here")
+			require.ErrorContains(t, err, "available: ref")
+		}
+	}
+}
