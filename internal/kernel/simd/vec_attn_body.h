@@ -33,6 +33,7 @@ static void ACT(rows_in)(float *dst, const dl_attn_sizes s, const act *src, int6
 	const int k = a->k, half = k / 2;
 	const vf sc = vset1(scale);
 	for (int t = 0; t < a->t; t++, src += stride, dst += s.kp) {
+		dl_prefetch_row(src, stride * (int64_t)sizeof *src, k * (int)sizeof *src);
 		if (rotate && a->cos) {
 			const float *cos = a->cos + (int64_t)t * half, *sin = a->sin + (int64_t)t * half;
 			ROW_LOOP(half, i, n) {
@@ -190,6 +191,7 @@ static void ACT(attn_back_chunk)(void *arg, int chunk, int thread) {
 			int n = 0; // rows of padding see nothing
 			if (i0 + i < t) {
 				const act *oi = o + (i0 + i) * width;
+				dl_prefetch_row(oi, width * (int64_t)sizeof *oi, k * (int)sizeof *oi);
 				const float *di = dyi + (int64_t)i * s.kp;
 				vf sum = vzero();
 				ROW_LOOP(k, c, w) { sum = vfma(AK(oi + c, w), LOADK(di + c, w), sum); }

@@ -62,21 +62,21 @@ static void attn_chunk(void *arg, int chunk, int thread) {
 		DL_BARRIER();
 		scores(s, &z, q + (int64_t)i0 * z.kd, kt, seen);
 		DL_BARRIER();
-		float inverse[ROWS];
-		for (int i = 0; i < rows; i++) {
-			float top, sum = softmax_row(p + i * z.ldp, s + i * z.ld, a->causal ? i0 + i + 1 : t, seen, scale, &top);
-			lse[i0 + i] = top + logf(sum);
-			inverse[i] = 1.0f / sum;
+		float sum[ROWS], top[ROWS];
+		for (int i = 0; i < rows; i++) sum[i] = softmax_row(p + i * z.ldp, s + i * z.ld, a->causal ? i0 + i + 1 : t, seen, scale, top + i);
+		for (int i = 0; i < rows; i += VL) {
+			const int n = rows - i < VL ? rows - i : VL;
+			vstore_n(lse + i0 + i, vadd(vload_n(top + i, n), log_(vload_n(sum + i, n))), n);
 		}
 		memset(p + rows * z.ldp, 0, (size_t)(ROWS - rows) * (size_t)z.ldp * 2);
 		DL_BARRIER();
 		rows_times(y, &z, p, vi, seen);
 		DL_BARRIER();
 		for (int i = 0; i < rows; i++) {
-			const vf w = vset1(inverse[i]);
+			const vf w = vset1(1.0f / sum[i]);
 			for (int c = 0; c < k; c += VL) {
 				const int n = k - c < VL ? k - c : VL;
-				vstoreh_n(o + (i0 + i) * width + c, vmul(vload(y + i * z.kd + c), w), n);
+				narrow_n(o + (i0 + i) * width + c, vmul(vload(y + i * z.kd + c), w), n);
 			}
 		}
 	}
@@ -87,7 +87,7 @@ void dl_attn_tile(dl_pool *p, const dl_attn_args *a) { dl_parallel(p, a->b * a->
 
 // grad_vec makes p and ds of 16 keys for two queries and stores them: pairs of
 // queries side by side for the products over queries, ds by row as well.
-DL_INLINE void grad_vec(char *pi, char *di, uint16_t *d0, uint16_t *d1, const float *s0, const float *s1, const float *g0, const float *g1,
+DL_INLINE void grad_vec(uint32_t *pi, uint32_t *di, uint16_t *d0, uint16_t *d1, const float *s0, const float *s1, const float *g0, const float *g1,
                         vf c, vf l0, vf l1, vf e0, vf e1, __mmask16 m0, __mmask16 m1) {
 	vf p0 = _mm512_maskz_mov_ps(m0, exp2_(vfma(vload(s0), c, l0))), p1 = _mm512_maskz_mov_ps(m1, exp2_(vfma(vload(s1), c, l1)));
 	vf x0 = _mm512_maskz_mul_ps(m0, p0, vsub(vload(g0), e0)), x1 = _mm512_maskz_mul_ps(m1, p1, vsub(vload(g1), e1));
@@ -108,15 +108,14 @@ typedef struct {
 	float lse, delta;
 } grad_row;
 
-// grad_rows runs grad_vec over a pair of rows; blocks of 16 keys lie step bytes
-// apart in pi and di.
-static void grad_rows(char *pi, char *di, int64_t step, const grad_row *r0, const grad_row *r1, int end, float scale) {
+// grad_rows runs grad_vec over a pair of rows.
+static void grad_rows(uint32_t *pi, uint32_t *di, const grad_row *r0, const grad_row *r1, int end, float scale) {
 	const vf c = vset1(scale * LOG2E), l0 = vset1(-r0->lse * LOG2E), l1 = vset1(-r1->lse * LOG2E), e0 = vset1(r0->delta), e1 = vset1(r1->delta);
 	const int both = r0->n < r1->n ? r0->n : r1->n;
 	int j = 0;
-#define GRAD_VEC(m0, m1) grad_vec(pi, di, r0->d + j, r1->d + j, r0->s + j, r1->s + j, r0->g + j, r1->g + j, c, l0, l1, e0, e1, m0, m1)
-	for (; j + VL <= both; j += VL, pi += step, di += step) GRAD_VEC(0xffff, 0xffff);
-	for (; j < end; j += VL, pi += step, di += step) {
+#define GRAD_VEC(m0, m1) grad_vec(pi + j, di + j, r0->d + j, r1->d + j, r0->s + j, r1->s + j, r0->g + j, r1->g + j, c, l0, l1, e0, e1, m0, m1)
+	for (; j + VL <= both; j += VL) GRAD_VEC(0xffff, 0xffff);
+	for (; j < end; j += VL) {
 		const int n0 = r0->n - j, n1 = r1->n - j;
 		GRAD_VEC(vmask_(n0 < 0 ? 0 : n0 < VL ? n0 : VL), vmask_(n1 < 0 ? 0 : n1 < VL ? n1 : VL));
 	}
@@ -127,15 +126,15 @@ static void attn_back_chunk(void *arg, int chunk, int thread) {
 	const dl_attn_args *a = arg;
 	const sizes z = sizes_of(a);
 	const int b = chunk / a->n, h = chunk % a->n, t = a->t, k = a->k;
-	const int64_t width = (int64_t)a->n * k, sums = z.kd * z.ld * 4, pairs = (int64_t)GROUP * z.tp * 2;
+	const int64_t width = (int64_t)a->n * k, sums = (int64_t)z.kd * z.tp * 4, pairs = GROUP / 2 * z.ld * 4;
 	const float scale = 1.0f / sqrtf((float)k);
 	char *mem = dl_scratch(a->pool, thread,
 	                       9 * z.rows_bytes + 2 * sums + 2 * pairs + ROWS * (2 * z.ld * 4 + z.ldp * 2 + z.kd * 4) + z.tp * z.kd * 4);
 	uint16_t *q = take(&mem, z.rows_bytes), *kr = take(&mem, z.rows_bytes), *v = take(&mem, z.rows_bytes), *dy = take(&mem, z.rows_bytes);
 	char *kt = take(&mem, z.rows_bytes), *vt = take(&mem, z.rows_bytes), *ki = take(&mem, z.rows_bytes);
 	char *ql = take(&mem, z.rows_bytes), *dyl = take(&mem, z.rows_bytes);
-	float *dk = take(&mem, sums), *dv = take(&mem, sums); // transposed: [kd][ld]
-	char *pi = take(&mem, pairs), *di = take(&mem, pairs);
+	float *dk = take(&mem, sums), *dv = take(&mem, sums); // transposed, in tiles
+	uint32_t *pi = take(&mem, pairs), *di = take(&mem, pairs);
 	float *s = take(&mem, ROWS * z.ld * 4), *g = take(&mem, ROWS * z.ld * 4), *dq = take(&mem, ROWS * z.kd * 4);
 	uint16_t *d = take(&mem, ROWS * z.ldp * 2);
 	float *rows = take(&mem, z.tp * z.kd * 4);
@@ -170,13 +169,14 @@ static void attn_back_chunk(void *arg, int chunk, int thread) {
 					if (at >= t) continue; // rows of padding see nothing
 					r[e].n = a->causal ? at + 1 : t;
 					r[e].lse = lse[at];
+					dl_prefetch_row(o + at * width, width * 2, k * 2);
 					vf sum = vzero();
 					for (int c = 0; c < k; c += VL)
 						sum = vfma(vloadh_n(o + at * width + c, k - c < VL ? k - c : VL), vloadh(dy + (int64_t)at * z.kd + c), sum);
 					r[e].delta = vsum(sum);
 				}
-				const int64_t at = (int64_t)(i0 - g0) / 32 * TILE + i / 2 * 64;
-				grad_rows(pi + at, di + at, (int64_t)blocks * TILE, &r[0], &r[1], seen, scale);
+				const int64_t at = (i0 - g0 + i) / 2 * z.ld;
+				grad_rows(pi + at, di + at, &r[0], &r[1], seen, scale);
 			}
 			DL_BARRIER();
 			rows_times(dq, &z, d, ki, seen);
@@ -184,14 +184,14 @@ static void attn_back_chunk(void *arg, int chunk, int thread) {
 			rows_out(dqkv + i0 * width * 3, 3 * width, dq, z.kd, i0, t - i0 < ROWS ? t - i0 : ROWS, a, 1, scale);
 		}
 		DL_BARRIER();
-		columns_times(dv, &z, dyl, pi, g0 / 32, blocks, seen);
-		columns_times(dk, &z, ql, di, g0 / 32, blocks, seen);
+		columns_times(dv, &z, dyl, (const char *)pi, g0 / 32, blocks, seen);
+		columns_times(dk, &z, ql, (const char *)di, g0 / 32, blocks, seen);
 		DL_BARRIER();
 	}
 	tiles_off();
-	flip_floats(rows, dk, &z);
+	flip_sums(rows, dk, &z);
 	rows_out(dqkv + width, 3 * width, rows, z.kd, 0, t, a, 1, scale);
-	flip_floats(rows, dv, &z);
+	flip_sums(rows, dv, &z);
 	rows_out(dqkv + 2 * width, 3 * width, rows, z.kd, 0, t, a, 0, 1);
 }
 
