@@ -19,6 +19,7 @@ typedef struct {
 
 enum {
 	BLOCK = 512,          // longest block of a sum, in packed elements
+	DW_BLOCK = 384,       // the same in gradients of weights
 	SMALL = 128 * 1024,   // products below this many multiplications stay on one thread
 	A_BYTES = 768 * 1024, // packed rows of a chunk: a share of the second-level cache
 	CHUNKS = 4,           // wanted for each thread
@@ -49,8 +50,8 @@ static size_t elem(int type) { return type == DL_F32 ? 4 : 2; }
 static int packed_depth(const dl_gemm_isa *isa, int k) { return isa->pair ? (k + 1) / 2 : k; }
 
 // even_block is the block length that cuts depth into the fewest blocks of at
-// most BLOCK, all but the last of one length.
-static int even_block(int depth) { return ceil_div(depth, ceil_div(depth, BLOCK)); }
+// most the given length, all but the last of one length.
+static int even_block(int depth, int most) { return ceil_div(depth, ceil_div(depth, most)); }
 
 // ---- weights
 
@@ -147,7 +148,7 @@ void dl_gemm(dl_pool *p, int level, int engine, void *y, int ytype, const void *
 	const dl_gemm_isa *isa = isa_of(level, engine);
 	job j = {.isa = isa, .pool = p, .y = y, .x = x, .b = packed, .ytype = ytype, .xtype = xtype, .m = m, .n = n, .k = k, .add = add};
 	j.depth = packed_depth(isa, k);
-	j.block = even_block(j.depth);
+	j.block = even_block(j.depth, BLOCK);
 	int want = CHUNKS * dl_pool_threads(p);
 	int row_panels = ceil_div(m, isa->mr), fit = max_int(1, min_int(8, A_BYTES / (j.depth * 4 * isa->mr)));
 	int row_chunks = ceil_div(row_panels, fit);
@@ -162,6 +163,23 @@ void dl_gemm(dl_pool *p, int level, int engine, void *y, int ytype, const void *
 
 // ---- dw = dyᵀ·x
 
+// pack_cols packs columns of src[depth][...] into panels of at most step
+// columns, panel elements apart. It goes down the rows once, a few at a time,
+// so that src is read along its rows.
+static void pack_cols(const job *j, uint32_t *dst, size_t panel, int step, int pad, const char *src, int ld, int width, int depth) {
+	enum { SLICE = 16 };
+	int per = j->isa->pair ? 2 : 1;
+	size_t es = elem(j->xtype);
+	for (int d = 0; d < depth; d += SLICE) {
+		int n = min_int(SLICE, depth - d);
+		for (int c = 0; c < width; c += step) {
+			int w = min_int(step, width - c), stride = pad ? step : w;
+			j->isa->cols(dst + (size_t)(c / step) * panel + (size_t)(d / per) * stride, stride,
+			             src + ((size_t)d * ld + c) * es, (size_t)ld, j->xtype, w, n);
+		}
+	}
+}
+
 // dw_chunk computes one block of dw over the whole depth m: rows are columns
 // of dy, columns are columns of x.
 static void dw_chunk(void *arg, int c, int thread) {
@@ -170,23 +188,20 @@ static void dw_chunk(void *arg, int c, int thread) {
 	int mr = isa->mr, nr = isa->nr, per = isa->pair ? 2 : 1;
 	int r0 = c / j->col_chunks * j->rows, c0 = c % j->col_chunks * j->cols;
 	int rows = min_int(j->rows, j->n - r0), cols = min_int(j->cols, j->k - c0);
-	size_t a_elems = ((size_t)rows * j->block + 31) / 16 * 16;
-	uint32_t *a = dl_scratch(j->pool, thread, (a_elems + (size_t)nr * j->block) * 4), *b = a + a_elems;
+	// cols may write 16 elements past a panel's end.
+	size_t a_panel = (size_t)round_up(mr * j->block, 16) + 16, b_panel = (size_t)nr * j->block;
+	size_t a_elems = a_panel * ceil_div(rows, mr), b_elems = b_panel * ceil_div(cols, nr);
+	uint32_t *a = dl_scratch(j->pool, thread, (a_elems + b_elems) * 4), *b = a + a_elems;
 	size_t es = elem(j->xtype);
 	for (int d = 0; d < j->depth; d += j->block) {
 		int len = min_int(j->block, j->depth - d), m0 = d * per, mlen = min_int(len * per, j->m - m0);
-		const char *dy = (const char *)j->b + ((size_t)m0 * j->n + r0) * es;
-		const char *x = (const char *)j->x + ((size_t)m0 * j->k + c0) * es;
-		for (int i = 0; i < rows; i += mr) {
-			int h = min_int(mr, rows - i);
-			isa->cols(a + (size_t)i * len, h, dy + i * es, (size_t)j->n, j->xtype, h, mlen);
-		}
+		pack_cols(j, a, a_panel, mr, 0, (const char *)j->b + ((size_t)m0 * j->n + r0) * es, j->n, rows, mlen);
+		pack_cols(j, b, b_panel, nr, 1, (const char *)j->x + ((size_t)m0 * j->k + c0) * es, j->k, cols, mlen);
 		for (int col = 0; col < cols; col += nr) {
-			int w = min_int(nr, cols - col);
-			isa->cols(b, nr, x + col * es, (size_t)j->k, j->xtype, w, mlen);
 			float *out = (float *)j->y + (size_t)r0 * j->k + c0 + col;
 			for (int i = 0; i < rows; i += mr)
-				isa->tile(min_int(mr, rows - i), w, len, a + (size_t)i * len, b, out + (size_t)i * j->k, (size_t)j->k, d > 0 || j->add);
+				isa->tile(min_int(mr, rows - i), min_int(nr, cols - col), len, a + (size_t)(i / mr) * a_panel,
+				          b + (size_t)(col / nr) * b_panel, out + (size_t)i * j->k, (size_t)j->k, d > 0 || j->add);
 		}
 	}
 }
@@ -200,7 +215,7 @@ void dl_gemm_dw(dl_pool *p, int level, int engine, float *dw, const void *dy, co
 	const dl_gemm_isa *isa = isa_of(level, engine);
 	job j = {.isa = isa, .pool = p, .y = dw, .x = x, .b = dy, .xtype = type, .m = m, .n = n, .k = k, .add = add};
 	j.depth = packed_depth(isa, m);
-	j.block = even_block(j.depth);
+	j.block = even_block(j.depth, DW_BLOCK);
 	int want = dl_pool_threads(p) == 1 ? 1 : CHUNKS * dl_pool_threads(p);
 	int row_panels = ceil_div(n, isa->mr), col_panels = ceil_div(k, isa->nr);
 	int rc = ceil_div(row_panels, 16), cc = ceil_div(col_panels, 8);

@@ -44,6 +44,10 @@ DL_INLINE void rows_(uint32_t *dst, int stride, const void *src, size_t ld, cons
 	int packed = (depth + PER - 1) / PER, full = depth / PER / VL * VL;
 	size_t esize = type == DL_F32 ? 4 : 2;
 	for (int d = 0; d < full; d += VL) {
+		if (stride == 1) {
+			vstore((float *)dst + d, lanes_(src, type, (size_t)d * PER));
+			continue;
+		}
 		for (int i0 = 0; i0 < stride; i0 += VL) {
 			vf r[VL];
 			for (int i = 0; i < VL; i++)

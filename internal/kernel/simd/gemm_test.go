@@ -325,7 +325,7 @@ func TestProductsUnderTheRuntime(t *testing.T) {
 			x, dy := fill(r, kernel.Alloc(kernel.BFloat16, m*k)), fill(r, kernel.Alloc(kernel.BFloat16, m*n))
 			w := &kernel.Weight{Data: fill(r, kernel.Alloc(kernel.Float32, n*k)), Rows: n, Cols: k}
 			var want []byte
-			for range 200 {
+			for range 60 {
 				y, dw := kernel.Alloc(kernel.BFloat16, m*n), kernel.Alloc(kernel.Float32, n*k)
 				b.Linear(y, x, w)
 				b.LinearDW(dw, dy, x, n, k, false)

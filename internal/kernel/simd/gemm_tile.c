@@ -186,11 +186,13 @@ static void gemm_chunk(void *arg, int c, int thread) {
 	pending q = {0};
 	DL_BARRIER();
 	tiles_on();
-	for (int col = c0; col < c1; col += 32) {
-		const char *b = j->b + (size_t)(col / 32) * j->steps * BLOCK_BYTES;
-		int w = min_int(32, c1 - col);
-		for (int i = 0; i < n; i++) {
-			const row_block *r = &blocks[i];
+	// The rows of a block stay in the first-level cache while the weights, which
+	// lie in order, stream past from the second.
+	for (int i = 0; i < n; i++) {
+		const row_block *r = &blocks[i];
+		for (int col = c0; col < c1; col += 32) {
+			const char *b = j->b + (size_t)(col / 32) * j->steps * BLOCK_BYTES;
+			int w = min_int(32, c1 - col);
 			float *s = sums + 1024 * flip;
 			flip = !flip;
 			if (r->h == 32) {

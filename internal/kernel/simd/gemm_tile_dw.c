@@ -9,8 +9,7 @@
 #include "tile_pack.h"
 
 enum {
-	SUPER = 2048,       // rows of x and dy packed at a time
-	SUB = 512,          // rows of one pass over the sums
+	SUPER = 512,        // rows of x and dy packed at a time: they stay in the second-level cache
 	CHUNKS = 4,         // wanted for each thread
 	SMALL = 512 * 1024, // products below this many multiplications stay on one thread
 	BLOCK_BYTES = 2048,
@@ -27,11 +26,11 @@ typedef struct {
 
 typedef struct {
 	dl_pool *pool;
-	float *dw, *sums; // sums: [left panel][right panel][4 tiles], between super blocks
+	float *dw, *sums; // sums: [left panel][right panel][4 tiles], kept between blocks of rows
 	side left, right;
 	int flipped; // left is x, so a block of sums is a transposed block of dw
 	int m, n, k, add;
-	int row0, rows, steps; // the super block
+	int row0, rows, steps; // the block of rows
 	int group_l, group_r, chunks_r;
 } job;
 
@@ -103,19 +102,16 @@ static void dw_chunk(void *arg, int c, int thread) {
 	const job *j = arg;
 	int l0 = c / j->chunks_r * j->group_l, l1 = min_int(j->left.panels, l0 + j->group_l);
 	int r0 = c % j->chunks_r * j->group_r, r1 = min_int(j->right.panels, r0 + j->group_r);
-	int last = j->row0 + j->rows >= j->m, sub = SUB / 32;
+	int last = j->row0 + j->rows >= j->m;
 	DL_BARRIER();
 	tiles_on();
-	for (int s = 0; s < j->steps; s += sub) {
-		int n = min_int(sub, j->steps - s);
-		for (int r = r0; r < r1; r++)
-			for (int l = l0; l < l1; l++) {
-				float *sums = j->sums + ((size_t)l * j->right.panels + r) * 1024;
-				product(j->left.packed + ((size_t)l * j->steps + s) * BLOCK_BYTES,
-				        j->right.packed + ((size_t)r * j->steps + s) * BLOCK_BYTES, sums, n, j->row0 == 0 && s == 0);
-				if (last && s + n == j->steps) store_block(j, sums, l, r);
-			}
-	}
+	for (int r = r0; r < r1; r++)
+		for (int l = l0; l < l1; l++) {
+			float *sums = j->sums + ((size_t)l * j->right.panels + r) * 1024;
+			product(j->left.packed + (size_t)l * j->steps * BLOCK_BYTES, j->right.packed + (size_t)r * j->steps * BLOCK_BYTES,
+			        sums, j->steps, j->row0 == 0);
+			if (last) store_block(j, sums, l, r);
+		}
 	tiles_off();
 }
 
@@ -130,7 +126,7 @@ void dl_tile_dw(dl_pool *p, float *dw, const void *dy, const void *x, int m, int
 	j.right.packed = j.left.packed + bytes * (size_t)j.left.panels;
 	j.sums = dl_shared(p, DL_SLOT_B, (size_t)a.panels * b.panels * 4096);
 
-	int pl = j.left.panels, pr = j.right.panels, cl = ceil_div(pl, 4), cr = ceil_div(pr, 8);
+	int pl = j.left.panels, pr = j.right.panels, cl = ceil_div(pl, 16), cr = ceil_div(pr, 16);
 	int want = dl_pool_threads(p) == 1 ? 1 : CHUNKS * dl_pool_threads(p);
 	while (cl * cr < want && (cl < pl || cr < pr)) {
 		if (cl < pl && (cr >= pr || pl * cr >= pr * cl)) cl++;
