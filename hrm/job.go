@@ -99,8 +99,17 @@ func (j *Job) Evaluate(ctx context.Context, progress func(done, total int)) (run
 		j.EMA.Swap(j.Params)
 		defer j.EMA.Swap(j.Params)
 	}
-	return Measure(ctx, j.eval, j.data, j.augs, progress)
+	m, err := Measure(ctx, j.eval, j.data, j.augs, progress)
+	if exact, ok := m["exact_accuracy"]; ok {
+		m[SelectionMetric] = exact + m["accuracy"]/1000
+	}
+	return m, err
 }
+
+// SelectionMetric of an evaluation during training picks the best checkpoint:
+// exact accuracy, and among equals (often 0) the accuracy of cells, which
+// counts a thousandth.
+const SelectionMetric = "selection"
 
 // Check finds weights, averages and task embeddings that are not finite.
 func (j *Job) Check() error {

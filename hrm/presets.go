@@ -59,7 +59,6 @@ func PresetHRMv1() TrainConfig {
 		PuzzleEmbWeightDecay: 0.1,
 		PuzzleEmbLR:          1e-2,
 		EvalAugmentations:    8,
-		LogInterval:          100,
 		CheckpointInterval:   1000,
 		EMARate:              0.999,
 		Precision:            "auto",
@@ -80,7 +79,6 @@ func PresetLaptop() TrainConfig {
 	c.Epochs, c.EvalInterval = 1000, 100
 	c.EvalSteps = 500
 	c.LR, c.LRWarmupSteps = 1e-3, 100
-	c.LogInterval = 20
 	c.CheckpointInterval = 250
 	return c
 }
@@ -99,7 +97,6 @@ func PresetTesting() TrainConfig {
 	c.EvalSteps = 10
 	c.EvalAugmentations = 1
 	c.LR, c.LRWarmupSteps = 1e-3, 5
-	c.LogInterval = 1
 	c.CheckpointInterval = 10
 	return c
 }

@@ -12,7 +12,7 @@ type TrainConfig struct {
 
 	Epochs              int  `yaml:"epochs" json:"epochs" help:"passes over the groups; gives the number of steps where steps is 0"`
 	EvalInterval        int  `yaml:"eval_interval" json:"eval_interval" help:"epochs between evaluations, a divisor of epochs; 0 is epochs"`
-	CheckpointEveryEval bool `yaml:"checkpoint_every_eval" json:"checkpoint_every_eval" help:"save after every evaluation"`
+	CheckpointEveryEval bool `yaml:"checkpoint_every_eval" json:"checkpoint_every_eval" help:"accepted from the reference's configs: every evaluation saves first, always"`
 
 	LR            float64 `yaml:"lr" json:"lr" help:"peak rate of Adam-atan2"`
 	LRMinRatio    float64 `yaml:"lr_min_ratio" json:"lr_min_ratio" help:"last rate over peak rate (cosine); 1 is constant"`
@@ -30,7 +30,6 @@ type TrainConfig struct {
 	Steps              int     `yaml:"steps" json:"steps" help:"length of the whole schedule; 0 is computed from epochs as in the reference"`
 	EvalSteps          int     `yaml:"eval_steps" json:"eval_steps" help:"steps between evaluations; 0 is after each eval_interval epochs"`
 	EvalAugmentations  int     `yaml:"eval_augmentations" json:"eval_augmentations" help:"augmented copies of a task that evaluation during training uses beside the original; -1 is all"`
-	LogInterval        int     `yaml:"log_interval" json:"log_interval" help:"steps between progress lines"`
 	CheckpointInterval int     `yaml:"checkpoint_interval" json:"checkpoint_interval" help:"steps between checkpoints; 0 is only at evaluations and at the end"`
 	Keep               int     `yaml:"keep" json:"keep" help:"older checkpoints kept beside best and last"`
 	EMA                bool    `yaml:"ema" json:"ema" help:"keep an average of the weights and evaluate it"`

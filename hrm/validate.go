@@ -106,7 +106,6 @@ func (c TrainConfig) Validate() error {
 	k.whole("eval_interval", c.EvalInterval, 0, most)
 	k.whole("eval_steps", c.EvalSteps, 0, most)
 	k.whole("eval_augmentations", c.EvalAugmentations, -1, most)
-	k.whole("log_interval", c.LogInterval, 1, most)
 	k.whole("checkpoint_interval", c.CheckpointInterval, 0, most)
 	k.whole("keep", c.Keep, 0, most)
 	k.whole("threads", c.Threads, 0, 1<<12)

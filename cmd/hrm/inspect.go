@@ -104,7 +104,7 @@ func describeCheckpoint(w io.Writer, ck *checkpoint.Reader) error {
 // describeConfig prints the settings as the run's file has them.
 func describeConfig(w io.Writer, m checkpoint.Meta) error {
 	var c hrm.TrainConfig
-	if m.Kind == hrmKind && json.Unmarshal(m.Config, &c) == nil {
+	if m.Kind == hrm.Kind && json.Unmarshal(m.Config, &c) == nil {
 		return newTrainSettings().WriteYAML(w, c, "")
 	}
 	var b bytes.Buffer

@@ -31,7 +31,7 @@ func saveTestCheckpoint(t *testing.T, run string, step int, c hrm.TrainConfig, f
 	set.Value(checkpoint.Carry, "position", &position)
 	store := checkpoint.Store{Dir: filepath.Join(run, checkpoint.Folder)}
 	id := checkpoint.IdentityOf([]string{"<blank>", "a"})
-	_, err = store.Save(step, checkpoint.Meta{Kind: hrmKind, Config: raw, Identity: &id}, &set)
+	_, err = store.Save(step, checkpoint.Meta{Kind: hrm.Kind, Config: raw, Identity: &id}, &set)
 	require.NoError(t, err)
 }
 

@@ -12,9 +12,6 @@ import (
 	"deeploop/internal/safetensors"
 )
 
-// hrmKind is checkpoint.Meta.Kind of this program's models.
-const hrmKind = "hrm"
-
 // tensorNorm returns the Euclidean norm of a tensor of floats as text, "-"
 // for other types. The tensor is streamed: a task-embedding table can be
 // larger than memory.

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"deeploop/internal/cli"
+	"deeploop/internal/kernel/pick"
 )
 
 // newRootCmd builds the command tree. One file per subcommand: its options
@@ -15,8 +16,8 @@ func newRootCmd(s *cli.Streams) *cobra.Command {
 		Example: `  hrm build-data                 the embedded sample tasks
   hrm train                      on the newest dataset, into a new folder under runs/
   hrm eval && hrm score          the newest run`,
-		Version: cli.Version([]string{"ref"}),
+		Version: cli.Version(pick.Available()),
 	}
-	root.AddCommand(newBuildDataCmd(s), newShowCmd(s), newScoreCmd(s), newInspectCmd(s))
+	root.AddCommand(newBuildDataCmd(s), newTrainCmd(s), newEvalCmd(s), newShowCmd(s), newScoreCmd(s), newInspectCmd(s))
 	return root
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"deeploop/internal/cli"
+	"deeploop/internal/kernel/pick"
 )
 
 func main() { os.Exit(run(os.Args[1:], cli.Standard())) }
@@ -24,6 +25,6 @@ func newRootCmd() *cobra.Command {
 
 This version has no lm command yet: preparing text, training, evaluating and
 generating are planned on the compute layer that hrm already runs on.`,
-		Version: cli.Version([]string{"ref"}),
+		Version: cli.Version(pick.Available()),
 	}
 }

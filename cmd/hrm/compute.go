@@ -1,0 +1,42 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"deeploop/internal/cli"
+	"deeploop/internal/kernel/pick"
+)
+
+// kernelVariable names the kernel where no flag and no file does.
+const kernelVariable = "DEEPLOOP_KERNEL"
+
+// compute is how a command asks for arithmetic.
+type compute struct {
+	kernel, precision string
+	threads           int
+}
+
+// addFlags registers the flags of a command without a training configuration.
+func (c *compute) addFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&c.kernel, "kernel", pick.Auto, "ref, c, avx2, avx512, amx or auto (also $"+kernelVariable+")")
+	fs.StringVar(&c.precision, "precision", "", "fp32, bf16 or auto (default that of the training)")
+	fs.IntVar(&c.threads, "threads", 0, "compute threads; 0 is one per core")
+}
+
+// open chooses the kernel and says which and why on the first line. given
+// tells that the kernel was asked for and the environment does not count.
+func (c compute) open(s *cli.Streams, given bool) (pick.Choice, error) {
+	name, from := c.kernel, ""
+	if env := os.Getenv(kernelVariable); env != "" && !given {
+		name, from = env, " (by $"+kernelVariable+")"
+	}
+	choice, err := pick.Open(name, c.precision, c.threads)
+	if err != nil {
+		return choice, fmt.Errorf("choose a kernel%s: %w", from, err)
+	}
+	fmt.Fprintf(s.Err, "%s%s\n", choice.Reason, from)
+	return choice, nil
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"deeploop/augment"
+	"deeploop/internal/cli"
+)
+
+// openDataset opens a dataset folder of ours or of the reference builder,
+// which writes no manifest.
+func openDataset(s *cli.Streams, dir string) (*augment.Dataset, error) {
+	d, err := augment.OpenDataset(dir)
+	if !errors.Is(err, augment.ErrNotDataset) {
+		return d, err
+	}
+	if _, statErr := os.Stat(filepath.Join(dir, augment.ManifestName)); statErr == nil {
+		return nil, err
+	}
+	if _, statErr := os.Stat(filepath.Join(dir, "train", "dataset.json")); statErr != nil {
+		return nil, err
+	}
+	d, err = augment.OpenArrays(dir)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(s.Err, "warning: %s has no %s, so nothing tells whether it is whole\n", dir, augment.ManifestName)
+	return d, nil
+}
+
+// buildSamples makes the dataset of the sample tasks that hrm build-data
+// makes when told nothing, and returns its folder.
+func buildSamples(ctx context.Context, s *cli.Streams) (string, error) {
+	dir := filepath.Join(dataFolder, fmt.Sprintf("arc-aug-%d", sampleNumAug))
+	fmt.Fprintf(s.Err, "no dataset below %s/: building %s of the sample tasks (hrm build-data makes others)\n", dataFolder, dir)
+	progress := &cli.Streams{In: s.In, Out: s.Err, Err: s.Err}
+	return dir, buildDataRun(ctx, progress, buildDataOptions{out: dir, settings: augment.Settings{
+		NumAug: sampleNumAug, Seed: 42, MaxGrid: sampleMaxGrid, DestOrder: augment.TrainFirst,
+	}})
+}
+
+// describeDataset is a line for the start of a run.
+func describeDataset(d *augment.Dataset) string {
+	text := fmt.Sprintf("dataset %s: %d examples of %d tasks to train on, %d to test, sequences of %d, %d identifiers",
+		d.Dir, d.Train.Examples(), d.Train.Groups(), d.Test.Examples(), d.Train.SeqLen, d.NumIdentifiers())
+	if d.Manifest != nil {
+		text += fmt.Sprintf(", hash %.12s", d.Manifest.DatasetHash)
+	}
+	return text
+}

@@ -1,0 +1,236 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"deeploop/augment"
+	"deeploop/hrm"
+	"deeploop/internal/checkpoint"
+	"deeploop/internal/cli"
+	"deeploop/internal/predictions"
+	"deeploop/internal/runlog"
+	"deeploop/internal/train"
+)
+
+// evalFolder holds the evaluations inside a run's folder.
+const evalFolder = "eval"
+
+// evalOptions are the flags of hrm eval.
+type evalOptions struct {
+	run, checkpoint string
+	data, out       string
+	augmentations   int
+	weights         string
+	batch           int
+	last, quiet     bool
+	compute         compute
+	kernelGiven     bool
+}
+
+func newEvalCmd(s *cli.Streams) *cobra.Command {
+	var o evalOptions
+	cmd := &cobra.Command{
+		Use:   "eval",
+		Short: "Predict the held-out tests with a trained reasoner",
+		Long: `Run a trained model on the test split of a dataset, always for the maximum
+number of segments, and write the predicted tokens and halt logits of every row
+to a predictions file for hrm score.
+
+Without --run and --checkpoint the newest run below runs/ is evaluated: its
+best checkpoint, and the average of the weights where the run kept one.`,
+		Example: `  hrm eval
+  hrm eval --run runs/arc1 --augmentations 100
+  hrm eval --checkpoint runs/arc1/checkpoints/step-000500 --weights raw`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			o.kernelGiven = c.Flags().Changed("kernel")
+			return evalRun(c.Context(), s, o)
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&o.run, "run", "", "run folder `DIR` (default the newest below runs/)")
+	f.StringVar(&o.checkpoint, "checkpoint", "", "evaluate this checkpoint `FILE` or folder instead of a run's best")
+	f.BoolVar(&o.last, "last", false, "the run's last checkpoint, not its best")
+	f.StringVar(&o.data, "data", "", "dataset `DIR` (default the one the run was trained on)")
+	f.IntVar(&o.augmentations, "augmentations", hrm.AllAugmentations, "augmented copies of each test beside the original; -1 is all")
+	f.StringVar(&o.weights, "weights", "", "ema or raw (default ema where the run kept it)")
+	f.IntVar(&o.batch, "batch", 0, "rows at a time (default the training's global_batch_size)")
+	f.StringVar(&o.out, "out", "", "predictions `FILE` (default in the run's folder, below "+evalFolder+"/)")
+	f.BoolVar(&o.quiet, "quiet", false, "no progress")
+	o.compute.addFlags(f)
+	return cmd
+}
+
+func evalRun(ctx context.Context, s *cli.Streams, o evalOptions) error {
+	ck, err := openEvaluated(o)
+	if err != nil {
+		return err
+	}
+	defer ck.Close()
+	c, err := hrm.CheckpointConfig(ck)
+	if err != nil {
+		return err
+	}
+	d, err := evalDataset(s, o, ck, &c)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	loader, err := hrm.NewEvalLoader(d.Test, 1, o.augmentations)
+	if err != nil {
+		return &cli.UsageError{Err: err}
+	}
+	batch := o.batch
+	if batch == 0 {
+		batch = c.GlobalBatchSize
+	}
+	if batch < 1 {
+		return cli.Usagef("--batch is %d, expected at least 1", batch)
+	}
+	batch = min(batch, max(1, loader.Rows()))
+	if o.compute.precision == "" {
+		o.compute.precision = c.Precision
+	}
+	choice, err := o.compute.open(s, o.kernelGiven)
+	if err != nil {
+		return err
+	}
+	defer choice.Backend.Close()
+	m, weights, err := hrm.LoadModel(ck, c.Arch, choice.Precision, o.weights)
+	if err != nil {
+		return err
+	}
+	segment, err := hrm.NewSegment(m, choice.Backend, batch)
+	if err != nil {
+		return err
+	}
+	defer segment.Close()
+	digest, err := ck.Digest()
+	if err != nil {
+		return err
+	}
+	if o.out == "" {
+		o.out = evalPath(ck, weights, o.augmentations)
+	}
+	if !o.quiet {
+		fmt.Fprintf(s.Err, "checkpoint %s: step %d, %s weights\n%s\n", ck.Dir(), ck.Step(), weights, describeDataset(d))
+		describeModel(s, m)
+		fmt.Fprintf(s.Err, "%d test rows, %d segments each\n", loader.Rows(), c.Arch.HaltMaxSteps)
+	}
+	meta := predictions.Meta{
+		Dataset: d.Dir, Checkpoint: ck.Dir(), CheckpointDigest: digest, Step: int64(ck.Step()), Weights: weights,
+		HaltSteps: c.Arch.HaltMaxSteps, Augmentations: o.augmentations,
+	}
+	if d.Manifest != nil {
+		meta.DatasetHash = d.Manifest.DatasetHash
+	}
+	ctx, stop := train.OnInterrupt(orBackground(ctx), func(os.Signal) {})
+	defer stop()
+	progress := newProgress(s, o.quiet)
+	start := time.Now()
+	metrics, err := hrm.Predict(ctx, segment, d, o.augmentations, o.out, meta, progress.Counter("predicting"))
+	progress.End()
+	if errors.Is(err, context.Canceled) {
+		return fmt.Errorf("predict: %w, nothing was written", cli.ErrInterrupted)
+	}
+	if err != nil {
+		return err
+	}
+	return evalSummary(s, o.out, loader.Rows(), metrics, time.Since(start))
+}
+
+// openEvaluated opens the checkpoint that the flags choose.
+func openEvaluated(o evalOptions) (*checkpoint.Reader, error) {
+	if o.run != "" && o.checkpoint != "" {
+		return nil, cli.Usagef("--run and --checkpoint: choose one")
+	}
+	path := o.checkpoint
+	if path == "" {
+		path = o.run
+	}
+	var args []string
+	if path != "" {
+		args = []string{path}
+	}
+	path, err := runOrNewest(args)
+	if err != nil {
+		return nil, err
+	}
+	which := checkpoint.BestSaved
+	if o.last {
+		which = checkpoint.LastSaved
+	}
+	return checkpoint.OpenFound(path, which)
+}
+
+// evalDataset opens the dataset and checks that the checkpoint belongs to it;
+// the architecture takes its sizes.
+func evalDataset(s *cli.Streams, o evalOptions, ck *checkpoint.Reader, c *hrm.TrainConfig) (*augment.Dataset, error) {
+	dir := o.data
+	if dir == "" {
+		dir = c.DataPath
+		if _, err := os.Stat(dir); err != nil {
+			return nil, cli.Usagef("open the dataset of checkpoint %s: %w; give its place with --data DIR", ck.Dir(), err)
+		}
+	}
+	d, err := openDataset(s, dir)
+	if err != nil {
+		return nil, err
+	}
+	trained := c.Arch
+	c.Arch.SizeFor(d)
+	if c.Arch.SeqLen != trained.SeqLen || c.Arch.VocabSize != trained.VocabSize {
+		d.Close()
+		return nil, cli.Usagef("evaluate checkpoint %s on %s: it was trained on sequences of %d tokens with a vocabulary of %d, the dataset has %d and %d",
+			ck.Dir(), dir, trained.SeqLen, trained.VocabSize, c.Arch.SeqLen, c.Arch.VocabSize)
+	}
+	if id := ck.Meta().Identity; id != nil {
+		have, err := hrm.DatasetIdentity(d)
+		if err == nil && have != *id {
+			err = cli.Usagef("evaluate checkpoint %s on %s: its task embeddings are of %d identifiers, the dataset has %d others; evaluate it on the dataset it was trained on, or train on this one with hrm train --resume --reset-task-embeddings",
+				ck.Dir(), dir, id.Count, have.Count)
+		}
+		if err != nil {
+			d.Close()
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+// evalPath is where the predictions of a checkpoint go: in its run's folder,
+// under a name that says what they are of.
+func evalPath(ck *checkpoint.Reader, weights string, augmentations int) string {
+	dir := filepath.Dir(ck.Dir())
+	if filepath.Base(dir) == checkpoint.Folder {
+		dir = filepath.Dir(dir)
+	}
+	copies := "all"
+	if augmentations != hrm.AllAugmentations {
+		copies = fmt.Sprint(augmentations)
+	}
+	name := fmt.Sprintf("%s-%s-aug-%s", filepath.Base(ck.Dir()), weights, copies)
+	return filepath.Join(dir, evalFolder, name, predictions.FileName)
+}
+
+func evalSummary(s *cli.Streams, path string, rows int, m runlog.Metrics, took time.Duration) error {
+	fmt.Fprintf(s.Out, "wrote %s: %d rows in %.1f s\n", path, rows, took.Seconds())
+	if _, ok := m["exact_accuracy"]; !ok {
+		fmt.Fprintln(s.Out, "no row has an answer to compare with")
+		return nil
+	}
+	for _, line := range []struct{ label, key string }{
+		{"cells right", "accuracy"}, {"rows exactly right", "exact_accuracy"}, {"halt decisions right", "q_halt_accuracy"},
+	} {
+		fmt.Fprintf(s.Out, "%-21s %6.2f%%\n", line.label, 100*m[line.key])
+	}
+	fmt.Fprintf(s.Out, "%-21s %s\n", "next", "hrm score")
+	return nil
+}
