@@ -5,6 +5,9 @@
 typedef float DL_NAME(vf_t) __attribute__((vector_size(32)));
 #define vf DL_NAME(vf_t)
 
+typedef int32_t DL_NAME(vi_t) __attribute__((vector_size(32)));
+#define vi DL_NAME(vi_t)
+
 #define DL_EACH for (int i_ = 0; i_ < VL; i_++)
 
 DL_INLINE vf vload(const float *p) { vf v; memcpy(&v, p, sizeof v); return v; }
@@ -21,8 +24,9 @@ DL_INLINE vf vadd(vf a, vf b) { return a + b; }
 DL_INLINE vf vsub(vf a, vf b) { return a - b; }
 DL_INLINE vf vmul(vf a, vf b) { return a * b; }
 DL_INLINE vf vdiv(vf a, vf b) { return a / b; }
-DL_INLINE vf vmax(vf a, vf b) { vf v; DL_EACH v[i_] = a[i_] > b[i_] ? a[i_] : b[i_]; return v; }
-DL_INLINE vf vmin(vf a, vf b) { vf v; DL_EACH v[i_] = a[i_] < b[i_] ? a[i_] : b[i_]; return v; }
+DL_INLINE vf vsel_gt(vf a, vf b, vf x, vf y) { vi m = (vi)(a > b); return (vf)(((vi)x & m) | ((vi)y & ~m)); }
+DL_INLINE vf vmax(vf a, vf b) { return vsel_gt(a, b, a, b); }
+DL_INLINE vf vmin(vf a, vf b) { return vsel_gt(b, a, a, b); }
 DL_INLINE vf vfma(vf a, vf b, vf c) { return a * b + c; }
 DL_INLINE vf vsqrt(vf a) { vf v; DL_EACH v[i_] = sqrtf(a[i_]); return v; }
 DL_INLINE float vsum(vf a) { return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7])); }

@@ -22,6 +22,7 @@ static inline dl_attn_sizes dl_attn_sizes_of(const dl_attn_args *a, int vl) {
 	s.ld = s.tp + (s.tp % 64 == 0 ? 16 : 0);
 	s.qb = (int)(BLOCK / s.ld) / 8 * 8;
 	if (s.qb < 16) s.qb = 16;
+	if (s.qb > 256) s.qb = 256;
 	if (s.qb > s.tp) s.qb = s.tp;
 	return s;
 }
@@ -140,7 +141,7 @@ static void ACT(attn_chunk)(void *arg, int chunk, int thread) {
 		const int m = s.tp - i0 < s.qb ? s.tp - i0 : s.qb;
 		const int seen = a->causal && i0 + m < t ? i0 + m : t, nv = (seen + VL - 1) / VL;
 		DL_NAME(mul)(p, s.ld, (DL_NAME(left)){q + (int64_t)i0 * s.kp, s.kp, 1}, kt, s.ld, m, nv, k, 0);
-		float inverse[1024];
+		float inverse[256]; // one for each query of a block
 		for (int i = 0; i < m && i0 + i < t; i++) {
 			float top, sum = DL_NAME(softmax_row)(p + i * s.ld, a->causal ? i0 + i + 1 : t, nv * VL, &top);
 			lse[i0 + i] = top + logf(sum);

@@ -6,6 +6,7 @@
 #undef ald_n
 #undef ast_n
 #undef ast1
+#undef astd
 #define act uint16_t
 #define ACT_LETTER _h
 #define ald vloadh
@@ -13,3 +14,9 @@
 #define ald_n vloadh_n
 #define ast_n vstoreh_n
 #define ast1(p, f) (*(p) = dl_to_bf16(f))
+#define astd(p, v, n)                                              \
+	do {                                                           \
+		float t_[VD];                                              \
+		vd_store(t_, v);                                           \
+		for (int j_ = 0; j_ < (n); j_++) (p)[j_] = dl_to_bf16(t_[j_]); \
+	} while (0)

@@ -1,3 +1,6 @@
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("no-math-errno") // lets a loop of sqrtf become vectors
+#endif
 #include "vec.h"
 #include <stddef.h>
 

@@ -6,6 +6,7 @@
 #undef ald_n
 #undef ast_n
 #undef ast1
+#undef astd
 #define act float
 #define ACT_LETTER _f
 #define ald vload
@@ -13,3 +14,8 @@
 #define ald_n vload_n
 #define ast_n vstore_n
 #define ast1(p, f) (*(p) = (f))
+#define astd(p, v, n)                    \
+	do {                                 \
+		if ((n) == VD) vd_store(p, v);   \
+		else vd_store_n(p, v, n);        \
+	} while (0)

@@ -26,9 +26,7 @@ static void ACT(loss_back_chunk)(void *arg, int chunk, int thread) {
 			} else {
 				g = g / sum;
 			}
-			float t[VD];
-			vd_store(t, g * scale);
-			for (int j = 0; j < n; j++) ast1(d + i + j, t[j]);
+			astd(d + i, g * scale, n);
 		}
 		double gy;
 		if (a->stablemax) {

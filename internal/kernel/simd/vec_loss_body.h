@@ -18,7 +18,7 @@ static double DL_NAME(weights_)(double *w, const float *x, int64_t v, int stable
 		vl negative;
 		if (stablemax) s = DL_NAME(stable_)(xi, &negative);
 		else s = vd_exp(xi - top);
-		if (v - i < VD) s = vd_sel(vd_first(v - i), s, vd_set1(0));
+		if (v - i < VD) s = vd_sel(vd_first((int)(v - i)), s, vd_set1(0));
 		sum += s;
 		memcpy(w + i, &s, sizeof s);
 	}

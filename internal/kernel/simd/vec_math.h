@@ -2,23 +2,30 @@
 // tangent, and vectors vd of VD doubles. Define DL_VEC_PORTABLE before it for
 // the portable variant.
 
-// vsel_gt: a > b ? x : y, element by element; false where one is NaN.
+// vsel_gt: a > b ? x : y, element by element; false where one is NaN (the
+// portable one is in isa_generic.h).
 // vpow2_(t): 2^n for t = n + 1.5*2^23, -127 < n < 128.
 // vfused: a*b + c with one rounding (vfma may use two).
 // vrecip: 1/x within 2 units of the last place, for normal x and 1/x.
 #if defined(DL_VEC_PORTABLE)
-DL_INLINE vf vsel_gt(vf a, vf b, vf x, vf y) { vf v; DL_EACH v[i_] = a[i_] > b[i_] ? x[i_] : y[i_]; return v; }
 DL_INLINE vf vpow2_(vf t) {
 	typedef uint32_t DL_NAME(vu_t) __attribute__((vector_size(32)));
-	DL_NAME(vu_t) u;
-	memcpy(&u, &t, sizeof u);
-	u = (u + 127) << 23;
-	vf v;
-	memcpy(&v, &u, sizeof v);
-	return v;
+	return (vf)(((DL_NAME(vu_t))t + 127) << 23);
 }
 DL_INLINE vf vrecip(vf x) { return vdiv(vset1(1), x); }
-DL_INLINE vf vfused(vf a, vf b, vf c) { vf v; DL_EACH v[i_] = (float)((double)a[i_] * (double)b[i_] + (double)c[i_]); return v; }
+DL_INLINE vf vfused(vf a, vf b, vf c) { // a product of floats is exact in double
+	typedef float DL_NAME(vq_t) __attribute__((vector_size(16)));
+	typedef double DL_NAME(vr_t) __attribute__((vector_size(32)));
+#define WIDE(x) __builtin_convertvector(x, DL_NAME(vr_t))
+	DL_NAME(vq_t) x[2], y[2], z[2];
+	memcpy(x, &a, sizeof x);
+	memcpy(y, &b, sizeof y);
+	memcpy(z, &c, sizeof z);
+	for (int i = 0; i < 2; i++) z[i] = __builtin_convertvector(WIDE(x[i]) * WIDE(y[i]) + WIDE(z[i]), DL_NAME(vq_t));
+#undef WIDE
+	memcpy(&c, z, sizeof c);
+	return c;
+}
 #define VD 4
 #elif VL == 16
 DL_INLINE vf vsel_gt(vf a, vf b, vf x, vf y) { return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_GT_OQ), y, x); }
@@ -92,11 +99,17 @@ DL_INLINE vd vd_sel(vl m, vd x, vd y) { return (vd)(((vl)x & m) | ((vl)y & ~m));
 DL_INLINE vd vd_set1(double x) { vd v; for (int i = 0; i < VD; i++) v[i] = x; return v; }
 DL_INLINE vd vd_load(const float *p) { vn f; memcpy(&f, p, sizeof f); return __builtin_convertvector(f, vd); }
 DL_INLINE void vd_store(float *p, vd v) { vn f = __builtin_convertvector(v, vn); memcpy(p, &f, sizeof f); }
-// vd_load_n and vd_store_n touch the first n elements only.
+// vd_load_n and vd_store_n touch the first n elements only; vd_first(n) is the
+// mask of the first n.
+#if VD == 8
+DL_INLINE vd vd_load_n(const float *p, int n) { return (vd)_mm512_cvtps_pd(_mm256_maskz_loadu_ps((__mmask8)((1u << n) - 1), p)); }
+DL_INLINE void vd_store_n(float *p, vd v, int n) { _mm256_mask_storeu_ps(p, (__mmask8)((1u << n) - 1), _mm512_cvtpd_ps((__m512d)v)); }
+DL_INLINE vl vd_first(int n) { return (vl)_mm512_movm_epi64((__mmask8)((1u << n) - 1)); }
+#else
 DL_INLINE vd vd_load_n(const float *p, int n) { float t[VD] = {0}; for (int i = 0; i < n; i++) t[i] = p[i]; return vd_load(t); }
 DL_INLINE void vd_store_n(float *p, vd v, int n) { float t[VD]; vd_store(t, v); for (int i = 0; i < n; i++) p[i] = t[i]; }
-// vd_first(n): mask of the first n elements.
-DL_INLINE vl vd_first(int64_t n) { vl v; for (int i = 0; i < VD; i++) v[i] = -(int64_t)(i < n); return v; }
+DL_INLINE vl vd_first(int n) { vl v; for (int i = 0; i < VD; i++) v[i] = -(int64_t)(i < n); return v; }
+#endif
 DL_INLINE double vd_sum(vd v) { double s = v[0]; for (int i = 1; i < VD; i++) s += v[i]; return s; }
 
 // vd_fma: a*b + c, fused where the processor can.
