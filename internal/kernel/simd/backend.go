@@ -6,6 +6,7 @@ package simd
 #cgo CFLAGS: -O3 -std=c11 -D_GNU_SOURCE -Wall -Wextra -Wno-psabi
 #cgo LDFLAGS: -lm -lpthread
 #include "cpu.h"
+#include "gemm.h"
 #include "pool.h"
 */
 import "C"
@@ -46,18 +47,20 @@ func Missing(l Level) string {
 	return ""
 }
 
-// HasBF16Dot reports whether AVX512 uses the processor's bf16 dot products.
+// HasBF16Dot reports whether the processor has bf16 dot products beside
+// AVX-512. Products use them where they are faster than widening to fp32.
 func HasBF16Dot() bool { return C.dl_cpu_bf16_dot() != 0 }
 
 // Backend computes with the instructions of one Level on its own pool of
-// threads. It implements kernel.Backend; the caller's thread works too.
+// threads; the caller's thread works too.
 type Backend struct {
-	kernel.Backend
 	level   Level
 	threads int
 	pool    *C.dl_pool
-	widen   bool // products of bf16 as on a processor without them (for tests)
+	bf16    C.int // engine for products of bf16 (tests set others)
 }
+
+var _ kernel.Backend = (*Backend)(nil)
 
 // Open starts a Backend of level l on threads threads, at least 1. It fails
 // when the machine lacks the level (see Missing) or refuses the threads.
@@ -69,7 +72,7 @@ func Open(l Level, threads int) (*Backend, error) {
 	if p == nil {
 		return nil, fmt.Errorf("open kernel %v: the system refuses %d threads; ask for fewer", l, threads)
 	}
-	return &Backend{level: l, threads: threads, pool: p}, nil
+	return &Backend{level: l, threads: threads, pool: p, bf16: C.dl_gemm_engine(C.int(l), C.DL_B16)}, nil
 }
 
 // Name returns the level's name.
@@ -78,7 +81,8 @@ func (b *Backend) Name() string { return b.level.String() }
 // Threads returns the number of threads, the caller's included.
 func (b *Backend) Threads() int { return b.threads }
 
-// Close ends the worker threads. The Backend is of no use afterwards.
+// Close ends the worker threads and frees their memory. The Backend may be
+// closed again, and is of no other use afterwards.
 func (b *Backend) Close() {
 	C.dl_pool_close(b.pool)
 	b.pool = nil

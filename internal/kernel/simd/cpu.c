@@ -6,7 +6,7 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const char *missing[DL_LEVELS];
-static int bf16_dot;
+static int bf16_dot, bf16_dot_fast;
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -61,6 +61,8 @@ static void detect(void) {
 	}
 	missing[DL_AVX512] = NULL;
 	bf16_dot = bit(a71, 5);
+	__get_cpuid(0, &a, &b, &c, &d);
+	bf16_dot_fast = bf16_dot && b == signature_AMD_ebx;
 
 	if (!bit(d7, 22) || !bit(d7, 24) || !bf16_dot)
 		missing[DL_AMX] = "the processor has no AMX tiles with bf16 products";
@@ -79,6 +81,11 @@ const char *dl_cpu_missing(int level) {
 	pthread_once(&once, detect);
 	if (level < 0 || level >= DL_LEVELS) return "there is no such level";
 	return missing[level];
+}
+
+int dl_cpu_bf16_dot_fast(void) {
+	pthread_once(&once, detect);
+	return bf16_dot_fast;
 }
 
 int dl_cpu_bf16_dot(void) {

@@ -6,7 +6,7 @@
 //
 // One binary holds every variant: c (portable C, the only one off amd64),
 // avx2 (AVX2, FMA, F16C), avx512 (F, BW, DQ, VL; and its bf16 dot products
-// where the processor has them) and amx (tiles for bf16 products, AVX-512 for
+// where they are fast) and amx (tiles for bf16 products, AVX-512 for
 // everything else). Several levels can be open in one process.
 //
 // # How a C kernel is built

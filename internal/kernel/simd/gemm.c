@@ -27,7 +27,7 @@ enum {
 
 int dl_gemm_engine(int level, int type) {
 	if (type == DL_B16 && level == DL_AMX) return DL_TILE;
-	if (type == DL_B16 && level == DL_AVX512 && dl_cpu_bf16_dot()) return DL_DOT;
+	if (type == DL_B16 && level == DL_AVX512 && dl_cpu_bf16_dot_fast()) return DL_DOT;
 	return DL_FMA;
 }
 

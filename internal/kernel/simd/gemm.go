@@ -10,6 +10,7 @@ package simd
 #cgo noescape dl_gemm_pack
 #cgo nocallback dl_gemm_pack
 #include "gemm.h"
+#include "gemm_tile.h"
 */
 import "C"
 
@@ -20,6 +21,12 @@ import (
 )
 
 const badFloat64 = "kernel: simd computes in fp32 and bf16; use ref for fp64"
+
+const (
+	engineFMA  = C.DL_FMA
+	engineDot  = C.DL_DOT
+	engineTile = C.DL_TILE
+)
 
 // packs is what a Backend keeps in Weight.Packed: copies of the matrix in the
 // order in which products read it, one for each engine and direction that has
@@ -71,10 +78,10 @@ func ctype(t kernel.DType) C.int {
 
 // engine chooses the kind of product for activations of C type t.
 func (b *Backend) engine(t C.int) C.int {
-	if b.widen {
-		return C.DL_FMA
+	if t == C.DL_B16 {
+		return b.bf16
 	}
-	return C.dl_gemm_engine(C.int(b.level), t)
+	return C.DL_FMA
 }
 
 func cbool(v bool) C.int {
@@ -84,9 +91,14 @@ func cbool(v bool) C.int {
 	return 0
 }
 
+// probeTiles runs n tile products of 65,536 operations on every thread with
+// operands in the nearest cache: the ceiling that benchmarks compare with.
+func (b *Backend) probeTiles(n int) { C.dl_tile_probe(b.pool, C.int(n)) }
+
 // Linear implements kernel.Backend. Sums are fp32. With bf16 activations the
-// engines with bf16 products (amx, and avx512 where the processor has them)
-// round the weight to bf16; the others widen the activations.
+// engines with bf16 products (amx, and avx512 where the processor's dot
+// products are the faster way) round the weight to bf16; the others widen the
+// activations.
 func (b *Backend) Linear(y, x kernel.Buf, w *kernel.Weight) {
 	m := kernel.CheckLinear(y, x, w)
 	if m == 0 {

@@ -24,8 +24,8 @@ var shapes = []shape{
 	{1, 1, 1}, {1, 2, 3}, {2, 1, 2}, {3, 12, 31}, {5, 33, 17}, {7, 16, 32}, {13, 15, 33},
 	{14, 32, 64}, {15, 31, 65}, {16, 17, 30}, {17, 48, 95}, {20, 2, 70}, {29, 40, 8}, {31, 64, 129},
 	{32, 32, 32}, {33, 96, 96}, {40, 12, 128}, {47, 65, 31}, {63, 1, 1}, {64, 31, 100}, {65, 129, 34},
-	{100, 12, 512}, {113, 70, 513}, {130, 34, 1030}, {257, 160, 63}, {300, 7, 5}, {521, 37, 40},
-	{1030, 3, 2}, {2100, 40, 33}, {4100, 5, 9},
+	{100, 12, 512}, {113, 20, 513}, {20, 34, 1030}, {257, 70, 63}, {300, 7, 5}, {521, 37, 33},
+	{1030, 3, 2}, {2100, 17, 20}, {4100, 5, 9},
 }
 
 const guard = 0x7fc1 // two of them make a NaN, so that a stray read shows too
@@ -63,9 +63,7 @@ func fill(r *rand.Rand, b kernel.Buf) kernel.Buf {
 }
 
 // roundsWeights reports that b rounds weights to bf16 for activations of type t.
-func roundsWeights(b *Backend, t kernel.DType) bool {
-	return t == kernel.BFloat16 && !b.widen && (b.level == AMX || b.level == AVX512 && HasBF16Dot())
-}
+func roundsWeights(b *Backend, t kernel.DType) bool { return b.engine(ctype(t)) != engineFMA }
 
 func eachBackend(t *testing.T, threads []int, f func(t *testing.T, b *Backend)) {
 	for _, l := range Levels {
@@ -152,18 +150,25 @@ func TestProducts(t *testing.T) {
 	})
 }
 
-// AVX-512 without bf16 products widens bf16 activations.
-func TestProductsWidenOnAVX512(t *testing.T) {
+// AVX-512 has two ways for bf16, of which a processor uses one.
+func TestProductsOfBF16OnAVX512(t *testing.T) {
 	if Missing(AVX512) != "" {
 		return
 	}
 	b, err := Open(AVX512, 2)
 	require.NoError(t, err)
 	defer b.Close()
-	b.widen = true
-	r := rand.New(rand.NewPCG(10, 11))
-	for _, s := range shapes {
-		checkProducts(t, b, r, s, kernel.BFloat16)
+	check := func(t *testing.T) {
+		r := rand.New(rand.NewPCG(10, 11))
+		for _, s := range shapes {
+			checkProducts(t, b, r, s, kernel.BFloat16)
+		}
+	}
+	b.bf16 = engineFMA
+	t.Run("widened", check)
+	if HasBF16Dot() {
+		b.bf16 = engineDot
+		t.Run("dot products", check)
 	}
 }
 

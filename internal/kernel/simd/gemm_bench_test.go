@@ -1,0 +1,79 @@
+//go:build cgo
+
+package simd
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"deeploop/internal/kernel"
+)
+
+// BenchmarkProducts measures each product for the model's shapes in GFLOP/s. With
+// tiles it also gives the share of what the tiles reach on operands in the
+// nearest cache, probed right before each run, since the speed of a
+// shared machine changes within milliseconds.
+func BenchmarkProducts(b *testing.B) {
+	for _, l := range Levels {
+		if Missing(l) != "" {
+			continue
+		}
+		for _, dt := range []kernel.DType{kernel.Float32, kernel.BFloat16} {
+			for _, m := range []int{6400, 3232, 901, 16} {
+				for _, nk := range [][2]int{{1536, 512}, {512, 512}, {3072, 512}, {512, 1536}, {384, 128}, {1024, 128}, {128, 512}, {12, 512}} {
+					benchmarkProducts(b, l, dt, shape{m, nk[0], nk[1]})
+				}
+			}
+		}
+	}
+}
+
+func benchmarkProducts(b *testing.B, l Level, dt kernel.DType, s shape) {
+	r := rand.New(rand.NewPCG(1, 1))
+	x, dy := fill(r, kernel.Alloc(dt, s.m*s.k)), fill(r, kernel.Alloc(dt, s.m*s.n))
+	y, dx, dw := kernel.Alloc(dt, s.m*s.n), kernel.Alloc(dt, s.m*s.k), kernel.Alloc(kernel.Float32, s.n*s.k)
+	w := &kernel.Weight{Data: fill(r, kernel.Alloc(kernel.Float32, s.n*s.k)), Rows: s.n, Cols: s.k}
+	for _, op := range []struct {
+		name string
+		run  func(be *Backend)
+	}{
+		{"Linear", func(be *Backend) { be.Linear(y, x, w) }},
+		{"LinearDX", func(be *Backend) { be.LinearDX(dx, dy, w, false) }},
+		{"LinearDW", func(be *Backend) { be.LinearDW(dw, dy, x, s.n, s.k, false) }},
+	} {
+		for _, threads := range []int{1, 2} {
+			b.Run(fmt.Sprintf("%v/%v/%s/M=%d,N=%d,K=%d/threads=%d", l, dt, op.name, s.m, s.n, s.k, threads), func(b *testing.B) {
+				be, err := Open(l, threads)
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer be.Close()
+				op.run(be)
+				tiles := be.engine(ctype(dt)) == engineTile
+				const steps = 4000
+				var probe, work time.Duration
+				for range b.N {
+					t0 := time.Now()
+					if tiles {
+						be.probeTiles(steps)
+					}
+					t1 := time.Now()
+					op.run(be)
+					t2 := time.Now()
+					probe += t1.Sub(t0)
+					work += t2.Sub(t1)
+				}
+				flops := 2 * float64(s.m) * float64(s.n) * float64(s.k) * float64(b.N)
+				rate := flops / work.Seconds() / 1e9
+				b.ReportMetric(0, "ns/op")
+				b.ReportMetric(rate, "GFLOP/s")
+				if tiles {
+					ceiling := 65536 * steps * float64(threads) * float64(b.N) / probe.Seconds() / 1e9
+					b.ReportMetric(rate/ceiling, "of-ceiling")
+				}
+			})
+		}
+	}
+}
