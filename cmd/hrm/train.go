@@ -140,11 +140,16 @@ func trainLoopOptions(s *cli.Streams, o trainOptions, p *trainPlan, d *augment.D
 		return train.Options{}, cli.Usagef("plan the run: %d epochs of %d groups with %.3g examples each in batches of %d are less than one step; raise --epochs or give --steps",
 			c.Epochs, d.Train.TotalGroups, d.Train.MeanPuzzleExamples, c.GlobalBatchSize)
 	}
+	pass := c // one pass of the loader
+	pass.Steps, pass.Epochs = 0, c.EpochsPerPass()
+	perPass := pass.TotalSteps(d.Train.TotalGroups, d.Train.MeanPuzzleExamples)
+	if perPass < 1 {
+		return train.Options{}, cli.Usagef("plan the run: %d epochs of %d groups with %.3g examples each do not fill a batch of %d rows; use a smaller global_batch_size or a larger eval_interval",
+			pass.Epochs, d.Train.TotalGroups, d.Train.MeanPuzzleExamples, c.GlobalBatchSize)
+	}
 	every := c.EvalSteps
 	if every == 0 {
-		pass := c
-		pass.Steps, pass.Epochs = 0, c.EpochsPerPass()
-		every = max(1, pass.TotalSteps(d.Train.TotalGroups, d.Train.MeanPuzzleExamples))
+		every = perPass
 	}
 	if d.Test.Examples() == 0 {
 		fmt.Fprintln(s.Err, "note: the dataset holds no tests out, so nothing is evaluated")

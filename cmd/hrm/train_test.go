@@ -1,0 +1,260 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"deeploop/internal/cli"
+)
+
+// ok runs a command line that must succeed and returns what it printed.
+func ok(t *testing.T, line string, more ...string) (out, errs string) {
+	t.Helper()
+	code, out, errs := runHRM(append(strings.Fields(line), more...)...)
+	require.Equal(t, cli.ExitOK, code, "%s\n%s%s", line, out, errs)
+	return out, errs
+}
+
+// fails runs a command line that must end with code and returns its message.
+func fails(t *testing.T, code int, line string, more ...string) string {
+	t.Helper()
+	got, out, errs := runHRM(append(strings.Fields(line), more...)...)
+	require.Equal(t, code, got, "%s\n%s%s", line, out, errs)
+	return errs
+}
+
+// workFolder changes into an empty folder with a small dataset in data/small.
+func workFolder(t *testing.T) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.WriteFile("tasks.txt", []byte("mirror-sideways-square\nhalo\n"), 0o644))
+	ok(t, "build-data --num-aug 3 --tasks tasks.txt --out data/small")
+}
+
+const trainTiny = "train --preset testing --data data/small --precision fp32 --threads 1 --eval-augmentations 0 "
+
+// digest is the last line of hrm inspect --digest.
+func digest(t *testing.T, run string) string {
+	t.Helper()
+	out, _ := ok(t, "inspect --digest", run)
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	return lines[len(lines)-1]
+}
+
+func readFile(t *testing.T, parts ...string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(parts...))
+	require.NoError(t, err)
+	return string(b)
+}
+
+// 20 steps, 10 and 10 more, and 20 in a process that is killed and interrupted
+// again and again, leave the same bytes and the same metrics.
+func TestT26ResumeIsBitIdentical(t *testing.T) {
+	workFolder(t)
+	args := trainTiny + "--steps 20 --ema --checkpoint-interval 3 --eval-steps 8 "
+	ok(t, args+"--run runs/whole")
+	want := digest(t, "runs/whole")
+
+	_, errs := ok(t, args+"--run runs/halves --stop-after 10")
+	require.Contains(t, errs, "at step 10 of 20")
+	require.Contains(t, errs, "hrm train --run runs/halves --resume")
+	require.NotEqual(t, want, digest(t, "runs/halves"))
+	ok(t, "train --run runs/halves --resume")
+	require.Equal(t, want, digest(t, "runs/halves"))
+	require.Equal(t, readFile(t, "runs/whole/metrics.jsonl"), readFile(t, "runs/halves/metrics.jsonl"))
+
+	process := func(line string) *exec.Cmd {
+		c := exec.Command(os.Args[0])
+		c.Env = append(os.Environ(), "DEEPLOOP_TEST_HRM="+strings.Join(strings.Fields(line), "\n"))
+		return c
+	}
+	line := args + "--run runs/killed --resume" // a folder without a checkpoint starts from the beginning
+	for i := range 12 {
+		c := process(line)
+		require.NoError(t, c.Start())
+		done := make(chan error, 1)
+		go func() { done <- c.Wait() }()
+		select {
+		case <-done:
+		case <-time.After(time.Duration(20+15*i) * time.Millisecond):
+			signal := os.Signal(syscall.SIGKILL)
+			if i%3 == 2 {
+				signal = os.Interrupt
+			}
+			if c.Process.Signal(signal) == nil {
+				<-done
+			}
+		}
+	}
+	out, err := process(line).CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.Equal(t, want, digest(t, "runs/killed"))
+	require.Equal(t, readFile(t, "runs/whole/metrics.jsonl"), readFile(t, "runs/killed/metrics.jsonl"))
+}
+
+func TestTrainInterruptedSavesAndSaysHowToGoOn(t *testing.T) {
+	workFolder(t)
+	c := exec.Command(os.Args[0])
+	line := trainTiny + "--steps 100000 --eval-steps 100000 --run runs/long"
+	c.Env = append(os.Environ(), "DEEPLOOP_TEST_HRM="+strings.Join(strings.Fields(line), "\n"))
+	var errs strings.Builder
+	c.Stderr = &errs
+	require.NoError(t, c.Start())
+	require.Eventually(t, func() bool {
+		b, err := os.ReadFile("runs/long/metrics.jsonl")
+		return err == nil && len(b) > 0
+	}, 20*time.Second, 5*time.Millisecond)
+	require.NoError(t, c.Process.Signal(os.Interrupt))
+	err := c.Wait()
+	var exit *exec.ExitError
+	require.ErrorAs(t, err, &exit)
+	require.Equal(t, cli.ExitInterrupted, exit.ExitCode(), errs.String())
+	require.Contains(t, errs.String(), "continue with: hrm train --run runs/long --resume")
+	ok(t, "train --run runs/long --resume --stop-after 1")
+}
+
+func TestTrainNeverTouchesARunUnasked(t *testing.T) {
+	workFolder(t)
+	args := trainTiny + "--steps 2 --run runs/a "
+	_, errs := ok(t, args)
+	require.True(t, strings.HasPrefix(errs, "kernel "), "the kernel and its reason come first: %s", errs)
+	require.Contains(t, errs, "alpha=1, beta=1")
+	before := digest(t, "runs/a")
+
+	msg := fails(t, cli.ExitUsage, args+"--seed 9")
+	require.Contains(t, msg, "--resume")
+	require.Contains(t, msg, "--force")
+	require.Equal(t, before, digest(t, "runs/a"))
+
+	msg = fails(t, cli.ExitUsage, args+"--resume --lr 0.5")
+	require.Contains(t, msg, "lr: 0.001, now 0.5")
+	require.Equal(t, before, digest(t, "runs/a"))
+
+	ok(t, args+"--seed 9 --force")
+	require.NotEqual(t, before, digest(t, "runs/a"))
+
+	_, errs = ok(t, trainTiny+"--steps 2 --run runs/b --resume")
+	require.Contains(t, errs, "starting from the beginning")
+	require.Equal(t, before, digest(t, "runs/b"))
+}
+
+func TestTrainRefusalsLeaveNothing(t *testing.T) {
+	workFolder(t)
+	for line, says := range map[string]string{
+		"train --data nowhere":                                            "hrm build-data",
+		trainTiny + "--kernel sse":                                        "expected one of",
+		trainTiny + "--hidden-size 31":                                    "num_heads",
+		trainTiny + "--global-batch-size 100000":                          "smaller global_batch_size",
+		trainTiny + "--epochs 1 --eval-interval 1 --global-batch-size 50": "less than one step",
+		trainTiny + "--placement deeploop --p-H=-1":                       "p_H",
+		trainTiny + "--steps 5 --reset-task-embedding=1":                  "did you mean --reset-task-embeddings?",
+	} {
+		code, out, errs := runHRM(strings.Fields(line)...)
+		require.NotEqual(t, cli.ExitOK, code, line)
+		require.Empty(t, out, line)
+		require.Contains(t, errs, says, line)
+	}
+	runs, err := filepath.Glob("runs/*/*")
+	require.NoError(t, err)
+	require.Empty(t, runs)
+}
+
+func TestTrainKernelFromTheEnvironment(t *testing.T) {
+	workFolder(t)
+	t.Setenv("DEEPLOOP_KERNEL", "ref")
+	_, errs := ok(t, trainTiny+"--steps 1 --run runs/env")
+	require.Contains(t, errs, "kernel ref")
+	require.Contains(t, errs, "DEEPLOOP_KERNEL")
+	_, errs = ok(t, "eval --run runs/env --augmentations 0")
+	require.Contains(t, errs, "kernel ref")
+
+	t.Setenv("DEEPLOOP_KERNEL", "mmx")
+	require.Contains(t, fails(t, cli.ExitUsage, trainTiny+"--steps 1 --run runs/env2"), "DEEPLOOP_KERNEL")
+	ok(t, trainTiny+"--steps 1 --run runs/flag --kernel ref") // the flag is stronger
+}
+
+// T16: other identifiers are refused by count, T17: also when only their
+// names differ; nothing is reset unless asked.
+func TestT16T17OtherIdentifiersAreRefused(t *testing.T) {
+	workFolder(t)
+	ok(t, "build-data --num-aug 4 --tasks tasks.txt --out data/more")
+	ok(t, "build-data --num-aug 3 --seed 7 --tasks tasks.txt --out data/names")
+	ok(t, trainTiny+"--steps 2 --run runs/a")
+	before := digest(t, "runs/a")
+
+	more := fails(t, cli.ExitUsage, "train --run runs/a --resume --steps 4 --data data/more")
+	require.Contains(t, more, "checkpoint built for 9 ids, dataset has 11; use --reset-task-embeddings")
+	other := fails(t, cli.ExitUsage, "train --run runs/a --resume --steps 4 --data data/names")
+	require.Contains(t, other, "9 ids")
+	require.Contains(t, other, "--reset-task-embeddings")
+	require.Equal(t, before, digest(t, "runs/a"))
+	require.Contains(t, fails(t, cli.ExitUsage, "eval --run runs/a --data data/more"), "9 identifiers")
+	require.Contains(t, fails(t, cli.ExitUsage, "eval --run runs/a --data data/names"), "others")
+
+	_, errs := ok(t, "train --run runs/a --resume --steps 4 --data data/more --reset-task-embeddings")
+	require.Contains(t, errs, "start afresh")
+	ok(t, "eval --run runs/a --augmentations 0")
+}
+
+func TestTrainStopsOnBrokenNumbers(t *testing.T) {
+	workFolder(t)
+	msg := fails(t, cli.ExitFailure, trainTiny+"--steps 200 --lr 10 --weight-decay 1000 --lr-warmup-steps 0 --checkpoint-interval 1 --eval-steps 1000 --run runs/boom")
+	require.Regexp(t, `step \d+`, msg)
+	require.Regexp(t, `NaN|Inf|not finite`, msg)
+	require.Contains(t, msg, "last good checkpoint")
+	ok(t, "inspect runs/boom --digest") // it is whole
+}
+
+func TestTrainWithoutHeldOutTests(t *testing.T) {
+	workFolder(t)
+	require.NoError(t, os.MkdirAll("in/training", 0o755))
+	require.NoError(t, os.WriteFile("in/training/a.json",
+		[]byte(`{"train":[{"input":[[1,2]],"output":[[2,1]]}],"test":[{"input":[[3,4]],"output":[[4,3]]}]}`), 0o644))
+	ok(t, "build-data --input in --num-aug 8 --max-grid 4 --out data/open")
+	_, errs := ok(t, "train --preset testing --data data/open --steps 3 --global-batch-size 2 --run runs/open")
+	require.Contains(t, errs, "nothing is evaluated")
+	out, _ := ok(t, "eval --run runs/open")
+	require.Contains(t, out, "0 rows")
+}
+
+func TestWholeWayWithUnlabelledTests(t *testing.T) {
+	workFolder(t)
+	require.NoError(t, os.WriteFile("x_challenges.json", []byte(
+		`{"b":{"train":[{"input":[[1,2]],"output":[[2,1]]}],"test":[{"input":[[3,4]]},{"input":[[5]]}]}}`), 0o644))
+	ok(t, "build-data --input x_challenges.json --num-aug 8 --max-grid 4 --out data/kaggle")
+	ok(t, "train --preset testing --data data/kaggle --steps 3 --global-batch-size 2 --ema --run runs/k")
+	out, _ := ok(t, "eval --run runs/k --weights raw")
+	require.Contains(t, out, "no row has an answer")
+	require.Contains(t, out, "-raw-aug-all")
+	ok(t, "score --submission s.json")
+	require.Equal(t, 2, strings.Count(readFile(t, "s.json"), "attempt_2"))
+
+	require.Contains(t, fails(t, cli.ExitUsage, "eval --run runs/k --weights best"), "ema or raw")
+	ok(t, trainTiny+"--steps 1 --run runs/raw")
+	require.Contains(t, fails(t, cli.ExitUsage, "eval --run runs/raw --weights ema"), "kept no average")
+}
+
+func TestEvalChoosesTheBestOrTheLast(t *testing.T) {
+	workFolder(t)
+	ok(t, trainTiny+"--steps 6 --eval-steps 3 --run runs/a")
+	_, errs := ok(t, "eval --last")
+	require.Contains(t, errs, "step 6, raw weights")
+	require.FileExists(t, "runs/a/eval/step-00000006-raw-aug-all/predictions.safetensors.zst")
+	ckpts, err := filepath.Glob("runs/a/checkpoints/step-*")
+	require.NoError(t, err)
+	_, errs = ok(t, "eval --augmentations 1 --checkpoint", ckpts[0])
+	require.Contains(t, errs, "2 test rows")
+	require.Contains(t, fails(t, cli.ExitUsage, "eval --run runs/a --checkpoint x"), "choose one")
+	require.Contains(t, fails(t, cli.ExitUsage, "eval --augmentations -2"), "-2")
+	require.NoError(t, os.Rename("data/small", "data/gone"))
+	require.Contains(t, fails(t, cli.ExitUsage, "eval"), "--data DIR")
+	ok(t, "eval --data data/gone")
+}
