@@ -89,9 +89,7 @@ func attention[S real](b *Backend, o, lse, qkv []S, s kernel.AttentionShape) {
 				}
 				y := o[((h.b*s.T+t)*s.N+h.n)*s.K:][:s.K]
 				clear(y)
-				for j, p := range row {
-					axpy(y, p, h.v[j*s.K:(j+1)*s.K])
-				}
+				addRows(y, row, 1, h.v[:n*s.K])
 				for i := range y {
 					y[i] = S(float64(y[i]) / sum)
 				}
@@ -140,8 +138,9 @@ func attentionBackward[S real](b *Backend, dqkv, do, o, qkv, lse []S, s kernel.A
 					ds := S(pj * (float64(dp[j]) - delta) * scale)
 					axpy(d.v[j*s.K:(j+1)*s.K], S(pj), dy)
 					axpy(d.k[j*s.K:(j+1)*s.K], ds, q)
-					axpy(d.q[t*s.K:(t+1)*s.K], ds, h.k[j*s.K:(j+1)*s.K])
+					dp[j] = ds
 				}
+				addRows(d.q[t*s.K:(t+1)*s.K], dp, 1, h.k[:n*s.K])
 			}
 			rotate(d.q, cos, sin, s, -1)
 			rotate(d.k, cos, sin, s, -1)

@@ -92,20 +92,25 @@ func mulAdd[S real](b *Backend, c, a, w []S, m, n, k, ai, aj int, accumulate boo
 		for j0 := 0; j0 < n; j0 += 32 { // 32 rows of w stay in cache over all rows of c
 			j1 := min(j0+32, n)
 			for i := lo; i < hi; i++ {
-				row := c[i*k : i*k+k]
-				j := j0
-				for ; j+4 <= j1; j += 4 {
-					w0, w1, w2, w3 := w[j*k:][:k], w[(j+1)*k:][:k], w[(j+2)*k:][:k], w[(j+3)*k:][:k]
-					at := i*ai + j*aj
-					a0, a1, a2, a3 := a[at], a[at+aj], a[at+2*aj], a[at+3*aj]
-					for p, v := range row {
-						row[p] = v + (a0*w0[p] + a1*w1[p]) + (a2*w2[p] + a3*w3[p])
-					}
-				}
-				for ; j < j1; j++ {
-					axpy(row, a[i*ai+j*aj], w[j*k:][:k])
-				}
+				addRows(c[i*k:i*k+k], a[i*ai+j0*aj:], aj, w[j0*k:j1*k])
 			}
 		}
 	})
+}
+
+// addRows: row += Σ_j a[j*step] · w[j,:], w having rows as long as row.
+func addRows[S real](row, a []S, step int, w []S) {
+	k := len(row)
+	n := len(w) / k
+	j := 0
+	for ; j+4 <= n; j += 4 {
+		w0, w1, w2, w3 := w[j*k:][:k], w[(j+1)*k:][:k], w[(j+2)*k:][:k], w[(j+3)*k:][:k]
+		a0, a1, a2, a3 := a[j*step], a[(j+1)*step], a[(j+2)*step], a[(j+3)*step]
+		for p, v := range row {
+			row[p] = v + (a0*w0[p] + a1*w1[p]) + (a2*w2[p] + a3*w3[p])
+		}
+	}
+	for ; j < n; j++ {
+		axpy(row, a[j*step], w[j*k:][:k])
+	}
 }
