@@ -5,7 +5,7 @@ import "fmt"
 // Cases returns the whole list for Agree.
 func Cases() []Case {
 	var all []Case
-	for _, f := range []func() []Case{linearCases, embedCases, attentionCases, normCases, swigluCases, lossCases, moveCases, updateCases} {
+	for _, f := range []func() []Case{linearCases, embedCases, attentionCases, normCases, swigluCases, lossCases, moveCases, updateCases, nanCases} {
 		all = append(all, f()...)
 	}
 	return all

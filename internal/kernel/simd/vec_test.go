@@ -3,6 +3,7 @@
 package simd_test
 
 import (
+	"math/rand/v2"
 	"runtime"
 	"testing"
 
@@ -32,6 +33,20 @@ func each(t *testing.T, f func(t *testing.T, open kerneltest.Open)) {
 
 func TestMatchesRef(t *testing.T) {
 	each(t, func(t *testing.T, open kerneltest.Open) { kerneltest.Agree(t, open, kernel.Float32, kernel.BFloat16) })
+}
+
+// FuzzMatchesRef draws a shape for each operation from the seed. The seeds
+// below run with every test.
+func FuzzMatchesRef(f *testing.F) {
+	for seed := range uint64(8) {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		cases := kerneltest.Random(rand.New(rand.NewPCG(seed, 7)))
+		each(t, func(t *testing.T, open kerneltest.Open) {
+			kerneltest.AgreeOn(t, open, cases, kernel.Float32, kernel.BFloat16)
+		})
+	})
 }
 
 func TestGolden(t *testing.T) {

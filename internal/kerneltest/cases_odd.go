@@ -1,0 +1,68 @@
+package kerneltest
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// nanCases: a NaN among the inputs must be seen in the same results as with
+// ref, or a broken run would go on unnoticed.
+func nanCases() []Case {
+	nan := one(math.NaN())
+	all := []Case{
+		swiglu(9, 37, false), swigluBackward(9, 37, false), norm{rows: 12, d: 40, z: true, gain: true, alpha: 1.5}.forward(),
+		attn{B: 3, T: 5, N: 4, K: 4}.forward(), attn{B: 3, T: 5, N: 4, K: 4}.backward(), linear(40, 20, 30, false),
+		loss{rows: 40, v: 12}.forward(), loss{rows: 40, v: 70, softmax: true}.forward(), loss{rows: 40, v: 12}.backward(),
+		adam(500, 3, -3, 1), signSGD(500), lerp(500), add(500, true, ""),
+	}
+	for i := range all {
+		c := &all[i]
+		c.Name += " NaN"
+		for j := range c.Tensors {
+			t := &c.Tensors[j]
+			switch t.Name {
+			case "gu", "x", "qkv", "logits", "g", "a", "src":
+				t.Fill = nan
+			}
+		}
+	}
+	return all
+}
+
+// Random returns one case of each operation with shapes drawn from r, for
+// tests with many seeds.
+func Random(r *rand.Rand) []Case {
+	n := func(most int) int { // small sizes more often
+		if r.IntN(2) == 0 {
+			return 1 + r.IntN(min(most, 9))
+		}
+		return 1 + r.IntN(most)
+	}
+	yes := func() bool { return r.IntN(2) == 0 }
+	m, c, k, d := n(70), n(70), n(140), n(140)
+	e := embed{B: n(3), T: n(20), prefix: r.IntN(4), d: n(70), v: n(12), pos: yes(), accumulate: yes()}
+	if e.prefix > 0 {
+		e.puzzle = 1 + r.IntN(e.prefix*e.d)
+	}
+	a := attn{B: n(3), T: n(140), N: n(3), K: n(128), causal: yes(), rope: yes()}
+	if a.rope {
+		a.K += a.K % 2
+	}
+	p := norm{rows: n(90), d: 1 + n(140), z: yes(), gain: yes(), alpha: .5 + 2*r.Float64(), noDz: yes(), noDgain: yes()}
+	switch r.IntN(3) {
+	case 0:
+		p.dxIsDy = true
+	case 1:
+		p.dzIsDy = !p.noDz
+	}
+	l := loss{rows: n(60), v: n(200), softmax: yes(), extreme: yes()}
+	all := []Case{
+		linear(m, c, k, yes()), linearDX(m, c, k, yes()), linearDW(m, c, k, yes()), e.forward(), e.backward(), a.forward(), a.backward(), p.forward(), p.backward(),
+		swiglu(m, d, yes()), swigluBackward(m, d, yes()), l.forward(), l.backward(), add(n(40000), yes(), ""), convert(n(40000)), sumSquares(n(40000), "", normal(1)),
+		adam(n(40000), n(50), -12, 2), signSGD(n(40000)), lerp(n(40000)),
+	}
+	for i := range all {
+		all[i].Name += name(" seed%d", r.Uint32())
+	}
+	return all
+}
