@@ -8,6 +8,7 @@
 
 enum {
 	ROWS = 128,            // rows of x in a chunk
+	DEPTH = 640,           // longest block of the depth: 32 rows of it fit in the first-level cache
 	B_BYTES = 1024 * 1024, // packed columns of a chunk: they stay in the second-level cache
 	CHUNKS = 4,            // wanted for each thread
 	SMALL = 512 * 1024,    // products below this many multiplications stay on one thread
@@ -58,7 +59,7 @@ typedef struct {
 	const uint16_t *x;
 	const char *b;
 	int ytype, m, n, k, add;
-	int steps, rows, cols, row_chunks;
+	int steps, depth_block, rows, cols, row_chunks;
 } job;
 
 // A finished 32x32 block of sums that still has to be rounded and stored. That
@@ -104,13 +105,16 @@ typedef struct {
 	int y_row, skip, h; // first row of y, rows that an earlier block has stored, 16 or 32
 } row_block;
 
+// STEP adds one product of 32 along the depth. The weights come with a hint
+// that keeps them out of the first-level cache, where they would push out the
+// rows of x (half as fast again).
 #define STEP(a, stride, b)                                   \
 	do {                                                     \
-		_tile_loadd(6, (b), 64);                             \
+		_tile_stream_loadd(6, (b), 64);                            \
 		_tile_loadd(4, (a), (stride));                       \
 		_tile_dpbf16ps(0, 4, 6);                             \
 		if (wide) {                                          \
-			_tile_loadd(7, (b) + 1024, 64);                  \
+			_tile_stream_loadd(7, (b) + 1024, 64);                 \
 			_tile_dpbf16ps(1, 4, 7);                         \
 		}                                                    \
 		if (tall) {                                          \
@@ -120,19 +124,29 @@ typedef struct {
 		}                                                    \
 	} while (0)
 
-DL_INLINE void block(const job *j, const row_block *r, const char *b, float *sums, pending *q, const int tall, const int wide) {
-	int full = j->k / 32, per = ceil_div(32, j->steps);
-	_tile_zero(0);
-	_tile_zero(1);
-	_tile_zero(2);
-	_tile_zero(3);
-	const char *x = r->x;
+// block adds steps [s0, s1) of the depth to a block of sums, which it clears
+// first when s0 is 0, and stores rows of the block before it.
+DL_INLINE void block(const job *j, const row_block *r, const char *b, float *sums, int s0, int s1, pending *q, const int tall, const int wide) {
+	int full = min_int(s1, j->k / 32), per = ceil_div(32, s1 - s0);
+	if (s0 == 0) {
+		_tile_zero(0);
+		_tile_zero(1);
+		_tile_zero(2);
+		_tile_zero(3);
+	} else {
+		_tile_loadd(0, sums, 128);
+		_tile_loadd(1, sums + 16, 128);
+		_tile_loadd(2, sums + 16 * 32, 128);
+		_tile_loadd(3, sums + 16 * 32 + 16, 128);
+	}
+	const char *x = r->x + (size_t)s0 * 64;
 	size_t stride = r->stride;
-	for (int s = 0; s < full; s++, x += 64, b += BLOCK_BYTES) {
+	b += (size_t)s0 * BLOCK_BYTES;
+	for (int s = s0; s < full; s++, x += 64, b += BLOCK_BYTES) {
 		STEP(x, stride, b);
 		for (int i = 0; i < per; i++) store_row(j, q);
 	}
-	if (full < j->steps) STEP(r->tail, (size_t)64, b);
+	if (full < s1) STEP(r->tail, (size_t)64, b);
 	while (q->row < q->rows) store_row(j, q);
 	_tile_stored(0, sums, 128);
 	if (wide) _tile_stored(1, sums + 16, 128);
@@ -180,8 +194,11 @@ static void gemm_chunk(void *arg, int c, int thread) {
 	int r0 = c % j->row_chunks * j->rows, r1 = min_int(j->m, r0 + j->rows);
 	int c0 = c / j->row_chunks * j->cols, c1 = min_int(j->n, c0 + j->cols);
 	row_block blocks[ROWS / 16 + 1];
-	float *sums = dl_scratch(j->pool, thread, 2 * 4096 + (ROWS + 32) * 64 + (size_t)32 * (j->steps + 1) * 64);
-	int n = row_blocks(j, blocks, (char *)(sums + 2 * 1024), r0, r1), flip = 0;
+	// With one block of the depth two blocks of sums take turns; with several
+	// each panel of columns keeps its own.
+	int keep = j->steps > j->depth_block, panels = keep ? ceil_div(c1 - c0, 32) : 2;
+	float *sums = dl_scratch(j->pool, thread, (size_t)panels * 4096 + (ROWS + 32) * 64 + (size_t)32 * (j->steps + 1) * 64);
+	int n = row_blocks(j, blocks, (char *)(sums + (size_t)panels * 1024), r0, r1), flip = 0;
 	size_t es = j->ytype == DL_F32 ? 4 : 2;
 	pending q = {0};
 	DL_BARRIER();
@@ -190,20 +207,27 @@ static void gemm_chunk(void *arg, int c, int thread) {
 	// lie in order, stream past from the second.
 	for (int i = 0; i < n; i++) {
 		const row_block *r = &blocks[i];
-		for (int col = c0; col < c1; col += 32) {
-			const char *b = j->b + (size_t)(col / 32) * j->steps * BLOCK_BYTES;
-			int w = min_int(32, c1 - col);
-			float *s = sums + 1024 * flip;
-			flip = !flip;
-			if (r->h == 32) {
-				if (w > 16) block(j, r, b, s, &q, 1, 1);
-				else block(j, r, b, s, &q, 1, 0);
-			} else {
-				if (w > 16) block(j, r, b, s, &q, 0, 1);
-				else block(j, r, b, s, &q, 0, 0);
+		for (int s0 = 0; s0 < j->steps; s0 += j->depth_block) {
+			int s1 = min_int(j->steps, s0 + j->depth_block);
+			for (int col = c0; col < c1; col += 32) {
+				const char *b = j->b + (size_t)(col / 32) * j->steps * BLOCK_BYTES;
+				int w = min_int(32, c1 - col);
+				float *s = sums + 1024 * (keep ? (col - c0) / 32 : flip);
+				flip = !flip;
+				if (r->h == 32) {
+					if (w > 16) block(j, r, b, s, s0, s1, &q, 1, 1);
+					else block(j, r, b, s, s0, s1, &q, 1, 0);
+				} else {
+					if (w > 16) block(j, r, b, s, s0, s1, &q, 0, 1);
+					else block(j, r, b, s, s0, s1, &q, 0, 0);
+				}
+				if (s1 == j->steps)
+					q = (pending){s, j->y + ((size_t)r->y_row * j->n + col) * es, r->skip, min_int(r->h, j->m - r->y_row), w};
 			}
-			q = (pending){s, j->y + ((size_t)r->y_row * j->n + col) * es, r->skip, min_int(r->h, j->m - r->y_row), w};
 		}
+		// The next block of rows clears sums that may still be waiting.
+		if (keep)
+			while (q.row < q.rows) store_row(j, &q);
 	}
 	while (q.row < q.rows) store_row(j, &q);
 	tiles_off();
@@ -212,6 +236,7 @@ static void gemm_chunk(void *arg, int c, int thread) {
 void dl_tile_gemm(dl_pool *p, void *y, int ytype, const void *x, const void *packed, int m, int n, int k, int add) {
 	job j = {.pool = p, .y = y, .x = x, .b = packed, .ytype = ytype, .m = m, .n = n, .k = k, .add = add};
 	j.steps = ceil_div(k, 32);
+	j.depth_block = ceil_div(j.steps, ceil_div(j.steps, DEPTH / 32));
 	j.rows = k <= 128 ? ROWS / 2 : ROWS;
 	j.row_chunks = ceil_div(m, j.rows);
 	int panels = ceil_div(n, 32), fit = max_int(1, B_BYTES / (j.steps * BLOCK_BYTES));

@@ -62,11 +62,11 @@ DL_INLINE void product(const char *a, const char *b, float *sums, int steps, int
 	}
 	for (int s = 0; s < steps; s++, a += BLOCK_BYTES, b += BLOCK_BYTES) {
 		_tile_loadd(6, b, 64);
-		_tile_loadd(4, a, 64);
+		_tile_stream_loadd(4, a, 64);
 		_tile_dpbf16ps(0, 4, 6);
 		_tile_loadd(7, b + 1024, 64);
 		_tile_dpbf16ps(1, 4, 7);
-		_tile_loadd(5, a + 1024, 64);
+		_tile_stream_loadd(5, a + 1024, 64);
 		_tile_dpbf16ps(2, 5, 6);
 		_tile_dpbf16ps(3, 5, 7);
 	}
