@@ -11,9 +11,10 @@ import (
 // and k, the probabilities and their gradients to bfloat16 before a product,
 // as the reference code does with q and k. That is 2^-9 each; rounded q and k
 // move a score by some 2^-8 of its terms and so the probability by that
-// fraction, for rows with long q or k several times as much. The largest of
-// ten thousands of results stays below 2^-6, and below 0.05 for gradients,
-// where the log-sum-exp of the exact scores no longer fits the moved ones.
+// fraction, for rows with long q or k several times as much (most for heads of
+// few elements). The largest of ten thousands of results stays below 0.025,
+// and below 0.08 for gradients, where the log-sum-exp of the exact scores no
+// longer fits the moved ones.
 // All grow with the scores, that is with the square of std.
 type attn struct {
 	B, T, N, K   int
@@ -68,7 +69,7 @@ func (s attn) flops() float64 {
 func (s attn) forward() Case {
 	n := s.B * s.T * s.N * s.K
 	return Case{
-		Op: "Attention", Name: s.String(), Tol: Tolerance{1e-5 * s.sharp(), s.sharp() / 64}, Flops: s.flops(),
+		Op: "Attention", Name: s.String(), Tol: Tolerance{1e-5 * s.sharp(), s.sharp() / 40}, Flops: s.flops(),
 		Tensors: []Tensor{
 			{Name: "qkv", Len: 3 * n, Fill: normal(s.std1())}, {Name: "o", Role: Out, Len: n}, {Name: "lse", Kind: Master, Role: Out, Len: s.B * s.N * s.T}},
 		Call: func(b kernel.Backend, v Values) { b.Attention(v.Buf("o"), v.Buf("lse"), v.Buf("qkv"), s.shape(v)) },
@@ -78,7 +79,7 @@ func (s attn) forward() Case {
 func (s attn) backward() Case {
 	n := s.B * s.T * s.N * s.K
 	return Case{
-		Op: "AttentionBackward", Name: s.String(), Tol: Tolerance{2e-5 * s.sharp(), s.sharp() / 20}, Flops: 2.5 * s.flops(),
+		Op: "AttentionBackward", Name: s.String(), Tol: Tolerance{2e-5 * s.sharp(), s.sharp() / 12}, Flops: 2.5 * s.flops(),
 		Tensors: []Tensor{
 			{Name: "qkv", Len: 3 * n, Fill: normal(s.std1())}, {Name: "do", Len: n, Fill: normal(1)},
 			{Name: "o", Len: n}, {Name: "lse", Kind: Master, Len: s.B * s.N * s.T}, {Name: "dqkv", Role: Out, Len: 3 * n}},
