@@ -57,6 +57,51 @@ func TestGolden(t *testing.T) {
 	})
 }
 
+// After the first call no method leaves anything to the garbage collector.
+func TestCallsAllocateNothing(t *testing.T) {
+	each(t, func(t *testing.T, open kerneltest.Open) {
+		b := open(2)
+		defer b.Close()
+		const m, d = 24, 32
+		x, y, z := kernel.Alloc(kernel.BFloat16, m*d), kernel.Alloc(kernel.BFloat16, m*d), kernel.Alloc(kernel.BFloat16, m*d)
+		qkv, dqkv, wide := kernel.Alloc(kernel.BFloat16, 3*m*d), kernel.Alloc(kernel.BFloat16, 3*m*d), kernel.Alloc(kernel.BFloat16, 2*m*d)
+		row, g, h := kernel.Alloc(kernel.Float32, m), kernel.Alloc(kernel.Float32, m*d), kernel.Alloc(kernel.Float32, 3*m*d)
+		gain, dgain := h.Slice(0, d), h.Slice(d, 2*d)
+		w := &kernel.Weight{Data: kernel.Alloc(kernel.Float32, d*d), Rows: d, Cols: d, Version: 1}
+		dw := kernel.Alloc(kernel.Float32, d*d)
+		loss, pred, labels := make([]float64, m), make([]int32, m), make([]int32, m)
+		s := kernel.AttentionShape{B: 2, T: m / 2, N: 1, K: d}
+		e := kernel.EmbedArgs{Table: g, IDs: labels, Batch: 2, T: m / 2, D: d, Vocab: m, Scale: 1}
+		for name, call := range map[string]func(){
+			"Linear":   func() { b.Linear(y, x, w) },
+			"LinearDX": func() { b.LinearDX(x, y, w, true) },
+			"LinearDW": func() { b.LinearDW(dw, y, x, d, d, true) },
+			"Embed":    func() { b.Embed(y, e); b.EmbedBackward(g, kernel.Buf{}, kernel.Buf{}, y, e, true) },
+			"Attention": func() {
+				b.Attention(y, row, qkv, s)
+				b.AttentionBackward(dqkv, x, y, qkv, row, s)
+			},
+			"ResidualNorm": func() {
+				b.ResidualNorm(y, row, x, z, gain, 1, 1e-5, d)
+				b.ResidualNormBackward(dqkv.Slice(0, m*d), dqkv.Slice(m*d, 2*m*d), dgain, y, kernel.Buf{}, row, x, z, gain, 1, d)
+			},
+			"SwiGLU": func() { b.SwiGLU(y, wide, d); b.SwiGLUBackward(wide, x, wide, d) },
+			"CrossEntropy": func() {
+				b.CrossEntropy(loss, pred, g, labels, d, kernel.Stablemax)
+				b.CrossEntropyBackward(y, g, labels, loss, d, kernel.Softmax)
+			},
+			"moves": func() { b.Add(x, y, z, kernel.Buf{}); b.Convert(g, x); b.Convert(x, g); b.SumSquares(x) },
+			"updates": func() {
+				b.AdamATan2(g, h.Slice(0, m*d), h.Slice(m*d, 2*m*d), h.Slice(2*m*d, 3*m*d), kernel.AdamHyper{LR: 1e-3, Beta1: .9, Beta2: .95, Step: 1})
+				b.SignSGD(g, h.Slice(0, m*d), .1, .1)
+				b.Lerp(g, h.Slice(0, m*d), .5)
+			},
+		} {
+			require.Zero(t, testing.AllocsPerRun(5, call), name)
+		}
+	})
+}
+
 func TestFloat64Panics(t *testing.T) {
 	b, err := simd.Open(simd.Portable, 1)
 	require.NoError(t, err)
