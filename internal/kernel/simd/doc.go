@@ -14,12 +14,13 @@
 // cgo compiles every .c file of this folder with the same flags, so a variant
 // takes its instructions from a header, never from a flag:
 //
-//	norm.h         entry point: void dl_norm(dl_pool *, int level, ...)
-//	norm.c         the switch over levels (DL_DISPATCH in isa.h)
-//	norm_body.h    the code, written once with the vf vector macros of isa.h
-//	norm_c.c       #include "isa_c.h"       then #include "norm_body.h"
-//	norm_avx2.c    #include "isa_avx2.h"    then the body, then "isa_end.h"
-//	norm_avx512.c  #include "isa_avx512.h"  then the body, then "isa_end.h"
+//	vec_entry.h      entry points: void dl_vec_norm(dl_pool *, int level, ...)
+//	vec.c            the switch over levels (DL_DISPATCH in isa.h)
+//	vec_norm_body.h  the code, written once with the vf vector macros of isa.h
+//	vec_all.h        all such bodies; those on activations for float, then bf16
+//	vec_c.c          #include "isa_c.h"       then #include "vec_all.h"
+//	vec_avx2.c       #include "isa_avx2.h"    then the bodies, then "isa_end.h"
+//	vec_avx512.c     #include "isa_avx512.h"  then the bodies, then "isa_end.h"
 //
 // System headers and pool.h come before the isa header, because everything
 // after it is compiled for that instruction set. Files for x86 are wrapped in

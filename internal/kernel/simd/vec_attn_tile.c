@@ -12,7 +12,7 @@
 
 #include "vec_attn_tile.h"
 
-// probabilities_row turns n scores into bf16 e^(scale*(s-max)), zeros up to end,
+// softmax_row turns n scores into bf16 e^(scale*(s-max)), zeros up to end,
 // and returns their sum (before rounding) and scale*max.
 static float softmax_row(uint16_t *p, const float *s, int n, int end, float scale, float *top) {
 	vf m = vset1(-INFINITY);
