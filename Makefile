@@ -25,7 +25,7 @@ else
 	@echo "demo: no C compiler, so the plain Go kernels: about an hour on 2 cores (install gcc or clang for about 4 minutes)"
 endif
 	bin/hrm build-data --out data/demo --force $(DEMO_BUILD)
-	bin/hrm train --data data/demo --run runs/demo --force $(DEMO_TRAIN)
+	bin/hrm train --data data/demo --run runs/demo --force --minutes 3 $(DEMO_TRAIN)
 	bin/hrm eval --run runs/demo $(DEMO_EVAL)
 	bin/hrm score
 	@echo "demo: dataset in data/demo, checkpoints, metrics.jsonl and predictions in runs/demo"

@@ -168,7 +168,7 @@ func trainLoopOptions(s *cli.Streams, o trainOptions, p *trainPlan, d *augment.D
 		meta.Identity = &id
 	}
 	return train.Options{
-		Steps: steps, StopAfter: o.stopAfter, EvalEvery: every, SaveEvery: c.CheckpointInterval, Keep: c.Keep,
+		Steps: steps, StopAfter: o.stopAfter, MaxTime: time.Duration(o.minutes * float64(time.Minute)), EvalEvery: every, SaveEvery: c.CheckpointInterval, Keep: c.Keep,
 		BestMetric: hrm.SelectionMetric, Meta: meta, MayChange: mayChange(c), ResetTaskEmbeddings: o.resetTaskEmbeddings,
 		Files: map[string][]byte{configFile: p.yaml}, Continue: p.goOn, Progress: newProgress(s, o.quiet), Now: time.Now,
 	}, nil

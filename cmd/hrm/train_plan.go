@@ -28,6 +28,7 @@ type trainOptions struct {
 	preset, run         string
 	resume, force       bool
 	stopAfter           int
+	minutes             float64
 	resetTaskEmbeddings bool
 	quiet               bool
 
@@ -41,6 +42,7 @@ func (o *trainOptions) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.resume, "resume", false, "continue the run")
 	fs.BoolVar(&o.force, "force", false, "replace the run")
 	fs.IntVar(&o.stopAfter, "stop-after", 0, "save and stop after `N` more steps; the schedule stays as long as it is")
+	fs.Float64Var(&o.minutes, "minutes", 0, "save, evaluate and stop after `M` minutes, if the schedule has not ended by then")
 	fs.BoolVar(&o.resetTaskEmbeddings, "reset-task-embeddings", false, "resume on a dataset with other identifiers: their embeddings start afresh")
 	fs.BoolVar(&o.quiet, "quiet", false, "only warnings")
 	o.settings.AddFlags(fs)
@@ -71,6 +73,8 @@ func planTrain(o trainOptions, now time.Time) (*trainPlan, error) {
 		return nil, cli.Usagef("--resume and --force: choose one, to continue the run or to replace it")
 	case o.stepsGiven && o.epochsGiven:
 		return nil, cli.Usagef("--steps and --epochs: choose one, the other follows")
+	case !(o.minutes >= 0 && o.minutes <= 1e6):
+		return nil, cli.Usagef("--minutes is %v, expected a number of minutes", o.minutes)
 	case o.stopAfter < 0:
 		return nil, cli.Usagef("--stop-after is %d, expected a number of steps", o.stopAfter)
 	}

@@ -70,13 +70,14 @@ func (l *loop) steps(ctx context.Context) error {
 		if err := l.one(ctx); err != nil {
 			return err
 		}
-		stopped := l.o.StopAfter > 0 && l.step-l.first >= l.o.StopAfter
+		timeUp := l.o.MaxTime > 0 && l.o.Now().Sub(l.began) >= l.o.MaxTime
+		stopped := timeUp || l.o.StopAfter > 0 && l.step-l.first >= l.o.StopAfter
 		if ctx.Err() != nil || stopped || l.step == l.o.Steps || l.saveDue() {
 			if err := l.save(); err != nil {
 				return err
 			}
 		}
-		if l.evalDue() {
+		if l.evalDue() || timeUp && l.o.EvalEvery > 0 {
 			if err := l.evaluate(ctx); err != nil {
 				return err
 			}

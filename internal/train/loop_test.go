@@ -384,3 +384,24 @@ func TestLostMetricsAreReported(t *testing.T) {
 	require.NoError(t, session(bg, dir, Resume, o, newToy(20)))
 	require.Contains(t, out.String(), "ends at step 4, the checkpoint is at step 10")
 }
+
+// A time limit saves, evaluates and stops; the rest of the schedule follows on
+// resume and ends where an undisturbed run ends.
+func TestTimeLimit(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	o := options(20)
+	now := time.Unix(0, 0)
+	o.Now = func() time.Time { return now }
+	o.MaxTime = 7 * time.Second
+	y := newToy(20)
+	y.each = func(int) { now = now.Add(time.Second) }
+	require.NoError(t, session(bg, dir, New, o, y))
+	x := index(t, dir)
+	require.Equal(t, 7, x.Last.Step)
+	require.Equal(t, 7, x.Evaluated)
+	require.NoError(t, session(bg, dir, Resume, options(20), newToy(20)))
+	require.Equal(t, 20, index(t, dir).Last.Step)
+	whole := filepath.Join(t.TempDir(), "run")
+	require.NoError(t, session(bg, whole, New, options(20), newToy(20)))
+	require.Equal(t, digest(t, whole), digest(t, dir))
+}

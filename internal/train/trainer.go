@@ -49,6 +49,7 @@ type Result struct {
 type Options struct {
 	Steps        int           // length of the whole schedule
 	StopAfter    int           // save and stop after so many more steps; 0: never
+	MaxTime      time.Duration // save, evaluate and stop after so much time; 0: never
 	EvalEvery    int           // evaluate every so many steps and at the end; 0: never
 	SaveEvery    int           // save every so many steps; 0: see SaveInterval
 	SaveInterval time.Duration // save when so much time passed; 0: never. The end is always saved
