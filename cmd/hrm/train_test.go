@@ -170,15 +170,16 @@ func TestTrainRefusalsLeaveNothing(t *testing.T) {
 func TestTrainKernelFromTheEnvironment(t *testing.T) {
 	workFolder(t)
 	t.Setenv("DEEPLOOP_KERNEL", "ref")
-	_, errs := ok(t, trainTiny+"--steps 1 --run runs/env")
+	const args = trainTiny + "--steps 1 --hidden-size 4 --num-heads 1 --global-batch-size 1 --H-cycles 1 --L-cycles 1 --halt-max-steps 1 "
+	_, errs := ok(t, args+"--run runs/env")
 	require.Contains(t, errs, "kernel ref")
 	require.Contains(t, errs, "DEEPLOOP_KERNEL")
 	_, errs = ok(t, "eval --run runs/env --augmentations 0")
 	require.Contains(t, errs, "kernel ref")
 
 	t.Setenv("DEEPLOOP_KERNEL", "mmx")
-	require.Contains(t, fails(t, cli.ExitUsage, trainTiny+"--steps 1 --run runs/env2"), "DEEPLOOP_KERNEL")
-	ok(t, trainTiny+"--steps 1 --run runs/flag --kernel ref") // the flag is stronger
+	require.Contains(t, fails(t, cli.ExitUsage, args+"--run runs/env2"), "DEEPLOOP_KERNEL")
+	ok(t, args+"--run runs/flag --kernel ref") // the flag is stronger
 }
 
 // T16: other identifiers are refused by count, T17: also when only their
