@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"deeploop/internal/cli"
+	"deeploop/internal/curves"
+	"deeploop/internal/runlog"
+	"deeploop/internal/train"
+)
+
+// plotOptions are the flags of hrm plot.
+type plotOptions struct {
+	metrics []string
+	smooth  int
+	out     string
+}
+
+func newPlotCmd(s *cli.Streams) *cobra.Command {
+	var o plotOptions
+	cmd := &cobra.Command{
+		Use:   "plot [RUN]...",
+		Short: "Draw the curves of one or several runs",
+		Long: `Draw metrics of runs by step into one picture: for every metric its values in
+training, smoothed, and its values in evaluations. RUN is a run's folder; the
+newest one below runs/ when nothing is named.`,
+		Example: `  hrm plot
+  hrm plot runs/plain runs/deeploop --metric lm_loss --metric exact_accuracy --out curves.png`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, args []string) error { return plotRun(s, o, args) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringSliceVar(&o.metrics, "metric", []string{"lm_loss", "exact_accuracy"}, "metrics of metrics.jsonl to draw")
+	f.IntVar(&o.smooth, "smooth", 100, "steps that a training value is averaged over")
+	f.StringVar(&o.out, "out", "", "picture `FILE`: .png, .svg or .pdf (default curves.png in the first run's folder)")
+	return cmd
+}
+
+func plotRun(s *cli.Streams, o plotOptions, runs []string) error {
+	if len(runs) == 0 {
+		run, err := runOrNewest(nil)
+		if err != nil {
+			return err
+		}
+		runs = []string{run}
+	}
+	if o.smooth < 1 {
+		return cli.Usagef("--smooth is %d, expected at least 1", o.smooth)
+	}
+	if o.out == "" {
+		o.out = filepath.Join(runs[0], "curves.png")
+	}
+	var panels []curves.Panel
+	for _, m := range o.metrics {
+		trained, evaluated := curves.Panel{Title: m + ", training"}, curves.Panel{Title: m + ", evaluation"}
+		for _, run := range runs {
+			path := filepath.Join(run, train.MetricsFile)
+			if _, err := os.Stat(path); err != nil {
+				return cli.Usagef("read run %s: %w", run, err)
+			}
+			lines, err := runlog.Read(path)
+			if err != nil {
+				return err
+			}
+			name := filepath.Base(filepath.Clean(run))
+			if t := curves.Of(name, lines, runlog.Train, m).Smooth(o.smooth); len(t.Steps) > 0 {
+				trained.Series = append(trained.Series, t)
+			}
+			if e := curves.Of(name, lines, runlog.Eval, m); len(e.Steps) > 0 {
+				evaluated.Series = append(evaluated.Series, e)
+			}
+		}
+		for _, p := range []curves.Panel{trained, evaluated} {
+			if len(p.Series) > 0 {
+				panels = append(panels, p)
+			}
+		}
+	}
+	if len(panels) == 0 {
+		return cli.Usagef("draw curves: none of the runs has a metric called %v; metrics.jsonl lists them", o.metrics)
+	}
+	if err := curves.Save(o.out, panels); err != nil {
+		return err
+	}
+	fmt.Fprintln(s.Out, o.out)
+	return nil
+}

@@ -1,0 +1,55 @@
+package curves
+
+import (
+	"image/png"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"deeploop/internal/runlog"
+)
+
+func lines() []runlog.Line {
+	var ls []runlog.Line
+	for i := 1; i <= 10; i++ {
+		ls = append(ls, runlog.Line{Step: i, Event: runlog.Train, Values: runlog.Metrics{"loss": float64(i)}})
+	}
+	ls[4].Values["loss"] = math.NaN()
+	return append(ls, runlog.Line{Step: 10, Event: runlog.Eval, Values: runlog.Metrics{"loss": 3}})
+}
+
+func TestOfTakesFiniteValuesOfOneEvent(t *testing.T) {
+	s := Of("run", lines(), runlog.Train, "loss")
+	require.Equal(t, []int{1, 2, 3, 4, 6, 7, 8, 9, 10}, s.Steps)
+	require.False(t, s.Points)
+	require.Equal(t, []float64{3}, Of("run", lines(), runlog.Eval, "loss").Value)
+	require.Empty(t, Of("run", lines(), runlog.Train, "none").Steps)
+}
+
+func TestSmooth(t *testing.T) {
+	s := Series{Value: []float64{1, 3, 5, 7}}
+	require.Equal(t, []float64{1, 2, 4, 6}, s.Smooth(2).Value)
+	require.Equal(t, s.Value, s.Smooth(1).Value)
+	require.Equal(t, []float64{1, 3, 5, 7}, s.Value, "the source stays")
+}
+
+func TestSave(t *testing.T) {
+	dir := t.TempDir()
+	p := []Panel{{Title: "a", Series: []Series{Of("run", lines(), runlog.Train, "loss")}}, {Title: "b", Series: []Series{Of("run", lines(), runlog.Eval, "loss")}}}
+	for _, name := range []string{"x.png", "x.svg", "x.pdf"} {
+		require.NoError(t, Save(filepath.Join(dir, name), p))
+	}
+	f, err := os.Open(filepath.Join(dir, "x.png"))
+	require.NoError(t, err)
+	defer f.Close()
+	img, err := png.Decode(f)
+	require.NoError(t, err)
+	require.Greater(t, img.Bounds().Dy(), img.Bounds().Dx()*9/10)
+	require.ErrorContains(t, Save(filepath.Join(dir, "x.gif2"), p), "use .png, .svg or .pdf")
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 3, "nothing half-written stays")
+}
