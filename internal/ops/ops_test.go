@@ -20,8 +20,6 @@ type model struct {
 	halt   *HaltLoss
 	run    *graph.Runner
 	cost   *graph.Node
-	cos    kernel.Buf
-	sin    kernel.Buf
 }
 
 var perRound int // gradient accumulators of the qkv weight; 0: one for all rounds
