@@ -43,7 +43,7 @@ type Run struct {
 	folder Folder
 	store  checkpoint.Store
 	lock   *checkpoint.Lock
-	from   *checkpoint.Reader // what to resume from; nil starts from the beginning
+	from   *checkpoint.Reader // what to resume from, until it is loaded; nil starts from the beginning
 	log    *runlog.Log
 }
 
@@ -122,7 +122,7 @@ func (r *Run) refuseExisting() error {
 }
 
 // Checkpoint returns the checkpoint to resume from, nil when training starts
-// from the beginning.
+// from the beginning. Train loads and closes it.
 func (r *Run) Checkpoint() *checkpoint.Reader { return r.from }
 
 // Close releases the folder. The run can be continued later.

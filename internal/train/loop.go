@@ -32,8 +32,11 @@ func (r *Run) Train(ctx context.Context, o Options, t Trainer) error {
 	err := l.steps(ctx)
 	l.p.End()
 	note := "finished"
-	if err != nil {
+	switch {
+	case err != nil:
 		note = err.Error()
+	case l.step < o.Steps:
+		note = "stopped before the end of the schedule, as asked"
 	}
 	return errors.Join(err, r.log.Sync(), l.session("stop", note))
 }

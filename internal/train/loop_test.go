@@ -356,6 +356,7 @@ func TestStateMayChangeItsBuffers(t *testing.T) {
 		o := options(20)
 		o.StopAfter = 10
 		require.NoError(t, r.Train(bg, o, swapping{newToy(20)}))
+		require.Nil(t, r.Checkpoint(), "it is loaded and closed")
 		require.NoError(t, r.Close())
 	}
 	requireSame(t, whole(t, 20), dir)
@@ -399,6 +400,8 @@ func TestTimeLimit(t *testing.T) {
 	x := index(t, dir)
 	require.Equal(t, 7, x.Last.Step)
 	require.Equal(t, 7, x.Evaluated)
+	require.Contains(t, read(t, dir, SessionsFile), "stopped before the end of the schedule")
+	require.NotContains(t, read(t, dir, SessionsFile), "finished")
 	require.NoError(t, session(bg, dir, Resume, options(20), newToy(20)))
 	require.Equal(t, 20, index(t, dir).Last.Step)
 	whole := filepath.Join(t.TempDir(), "run")

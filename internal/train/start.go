@@ -67,6 +67,12 @@ func (l *loop) resume(ck *checkpoint.Reader) error {
 	if l.index, err = l.run.store.Index(); err != nil {
 		return err
 	}
+	// Open files would keep the disk space of a checkpoint that a later save
+	// removes (and on Windows keep it from being removed).
+	l.run.from = nil
+	if err := ck.Close(); err != nil {
+		return fmt.Errorf("resume from %s: %w", ck.Dir(), err)
+	}
 	evaluated := l.index.Evaluated
 	l.run.log, err = runlog.Open(l.run.path(MetricsFile), func(line runlog.Line) bool {
 		return line.Step < l.step || line.Step == l.step && (line.Event != runlog.Eval || evaluated >= l.step)
