@@ -20,5 +20,5 @@
 // saving, loading and their checks. Tensors go between their memory and the
 // file directly, without a second copy.
 //
-// Numbers are little-endian, as all machines that Go's fast paths support.
+// Numbers are little-endian; a Set panics on a big-endian machine.
 package checkpoint

@@ -107,6 +107,9 @@ func mayTake(old, me Owner, got bool) bool {
 
 // Release gives the lock up.
 func (l *Lock) Release() error {
+	// Where an open file cannot be removed (Windows) an empty one stays, which
+	// names no owner.
+	_ = l.f.Truncate(0)
 	os.Remove(l.path) // before closing: nobody can hold it yet
 	return l.f.Close()
 }
