@@ -13,8 +13,8 @@ import (
 	_ "go4.org/unsafe/assume-no-moving-gc"
 )
 
-// building serialises graph construction: Gorgonia shares constant nodes
-// among graphs.
+// building serialises differentiation and compilation: Gorgonia shares
+// constant nodes among graphs.
 var building sync.Mutex
 
 // Builder collects the nodes of one graph. It is not safe for concurrent use.

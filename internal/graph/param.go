@@ -24,9 +24,6 @@ type GradBuf struct {
 // Reset marks the accumulator as empty.
 func (g *GradBuf) Reset() { g.touched = false }
 
-// Touched reports whether something was written since Reset.
-func (g *GradBuf) Touched() bool { return g.touched }
-
 // Touch reports whether the next write must accumulate, and marks the buffer.
 func (g *GradBuf) Touch() (accumulate bool) {
 	accumulate, g.touched = g.touched, true
