@@ -21,19 +21,21 @@ DEMO_TRAIN ?= --eval-augmentations 0
 DEMO_EVAL  ?= --augmentations 4
 endif
 
-.PHONY: demo build install test race bench lint clean
+.PHONY: demo demo-time build install test race bench lint clean
 
-demo: build
-ifeq ($(CGO),1)
-	@echo "demo: 2.5 minutes of training and, on 2 cores, up to a minute of evaluation"
-else
-	@echo "demo: no C compiler, so plain Go kernels: 2.5 minutes of training, a few of evaluation, and it learns little (install gcc or clang)"
-endif
+demo: demo-time build
 	bin/hrm build-data --out data/demo --force $(DEMO_BUILD)
 	bin/hrm train --data data/demo --run runs/demo --force --minutes 2.5 $(DEMO_TRAIN)
 	bin/hrm eval --run runs/demo $(DEMO_EVAL)
-	bin/hrm score
+	bin/hrm score --predictions runs/demo
 	@echo "demo: dataset in data/demo, checkpoints, metrics.jsonl and predictions in runs/demo"
+
+demo-time:
+ifeq ($(CGO),1)
+	@echo "demo: on 2 cores a minute to build (the first time), 2.5 to train, up to one to evaluate"
+else
+	@echo "demo: no C compiler, so plain Go kernels: 2.5 minutes to train, a few to evaluate, and it learns little (install gcc or clang)"
+endif
 
 build:
 	@mkdir -p bin
