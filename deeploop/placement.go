@@ -1,7 +1,5 @@
 package deeploop
 
-import "fmt"
-
 // Placement says where a sublayer's norms stand (architectures.md A.9).
 type Placement string
 
@@ -16,15 +14,6 @@ const (
 	// PreNorm: x <- x + f(norm(x)), with a closing norm after the last block.
 	PreNorm Placement = "prenorm"
 )
-
-// ParsePlacement checks a name.
-func ParsePlacement(s string) (Placement, error) {
-	switch p := Placement(s); p {
-	case PostNorm, DeepNorm, DeepLoop, PreNorm:
-		return p, nil
-	}
-	return "", fmt.Errorf("placement is %q, expected postnorm, deepnorm, deeploop or prenorm", s)
-}
 
 // Scaled reports whether the residual rule (alpha, beta) applies.
 func (p Placement) Scaled() bool { return p == DeepNorm || p == DeepLoop }

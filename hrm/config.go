@@ -1,6 +1,10 @@
 package hrm
 
-import "math"
+import (
+	"math"
+
+	"deeploop/deeploop"
+)
 
 // Config is the architecture: what must be known to rebuild a model, and what
 // travels in a checkpoint. Keys are the reference's (sapientinc/HRM,
@@ -61,10 +65,10 @@ const (
 	PosRope    = "rope"
 	PosLearned = "learned"
 
-	PlacementPostNorm = "postnorm"
-	PlacementDeepNorm = "deepnorm"
-	PlacementDeepLoop = "deeploop"
-	PlacementPreNorm  = "prenorm"
+	PlacementPostNorm = string(deeploop.PostNorm)
+	PlacementDeepNorm = string(deeploop.DeepNorm)
+	PlacementDeepLoop = string(deeploop.DeepLoop)
+	PlacementPreNorm  = string(deeploop.PreNorm)
 
 	NgPaper   = "paper"
 	NgCode    = "code"

@@ -181,7 +181,8 @@ func gradient(t *testing.T, name string, want []float32, got func(int) float64, 
 	require.LessOrEqual(t, math.Sqrt(num), tol*math.Sqrt(den)+1e-12, name)
 }
 
-// each calls check with the stored tensor, or its sample, below prefix+name.
+// stored calls check with the tensor called name in the file, or its sample;
+// at gives the place in the whole tensor. It reports whether there is either.
 func stored(t *testing.T, f *safetensors.File, name string, n int, check func(want []float32, at func(k int) int)) bool {
 	if f.Has(name) {
 		v, err := f.Float32s(name)

@@ -111,10 +111,18 @@ func (j *Job) Evaluate(ctx context.Context, progress func(done, total int)) (run
 // counts a thousandth.
 const SelectionMetric = "selection"
 
-// Check finds weights, averages and task embeddings that are not finite.
+// Check finds weights, moments, averages and task embeddings that are not
+// finite.
 func (j *Job) Check() error {
 	if err := optim.FiniteWeights(j.backend, j.Params); err != nil {
 		return err
+	}
+	for _, p := range j.Params {
+		for _, moment := range []kernel.Buf{p.M, p.V} {
+			if err := optim.Finite(j.backend, "moment", p.Name, moment); err != nil {
+				return err
+			}
+		}
 	}
 	if j.EMA != nil {
 		for i, a := range j.EMA.Avg {
@@ -130,8 +138,9 @@ func (j *Job) Check() error {
 func (j *Job) State(s *checkpoint.Set) {
 	m := j.Model
 	m.state(s)
+	weights := m.Params()
 	for i, p := range j.Params {
-		shape := m.Params()[i].Shape()
+		shape := weights[i].Shape()
 		s.Tensor(checkpoint.Optimizer, p.Name+".exp_avg", shape, p.M)
 		s.Tensor(checkpoint.Optimizer, p.Name+".exp_avg_sq", shape, p.V)
 		if j.EMA != nil {

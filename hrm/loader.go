@@ -5,11 +5,12 @@ import (
 	"fmt"
 
 	"deeploop/augment"
+	"deeploop/internal/ops"
 	"deeploop/internal/rng"
 )
 
 // IgnoreLabel marks label positions that are not counted.
-const IgnoreLabel = -100
+const IgnoreLabel = ops.IgnoreLabel
 
 // LoaderConfig says how training batches are drawn.
 type LoaderConfig struct {
@@ -201,10 +202,10 @@ func (r *rowReader) read(dst Rows, i, example, puzzle int) error {
 	}
 	t := r.split.SeqLen
 	inputs, labels := dst.Inputs[i*t:(i+1)*t], dst.Labels[i*t:(i+1)*t]
-	vocab := byte(min(r.split.VocabSize, 255))
+	vocab := r.split.VocabSize
 	for j, v := range in {
 		inputs[j] = int32(v)
-		if v >= vocab || out[j] >= vocab {
+		if int(v) >= vocab || int(out[j]) >= vocab {
 			return fmt.Errorf("read example %d of the %s split: token %d or label %d at %d, expected less than %d; check the dataset with hrm build-data --verify",
 				example, r.split.Name, v, out[j], j, vocab)
 		}

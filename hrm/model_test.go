@@ -228,6 +228,20 @@ func TestBetaScalesWhatItShould(t *testing.T) {
 	}
 }
 
+// A moment that overflows would stop its weight without a word.
+func TestCheckFindsBrokenMoments(t *testing.T) {
+	c := tiny()
+	m, err := NewModel(c.Arch, kernel.Float32, 1)
+	require.NoError(t, err)
+	l, err := NewLearner(m, ref.New(1), c, 10)
+	require.NoError(t, err)
+	j := &Job{Learner: l}
+	defer j.Close()
+	require.NoError(t, j.Check())
+	l.Params[2].V.SetAt(3, math.Inf(1))
+	require.ErrorContains(t, j.Check(), "moment of q_head.weight is +Inf at element 3")
+}
+
 func TestParamsCount(t *testing.T) {
 	for name, change := range variants() {
 		c := tiny().Arch

@@ -13,30 +13,25 @@ import (
 // rows in the split.
 type batchSeen func(m StepMetrics, index []int) error
 
-// eachBatch evaluates the chosen rows of the test split batch by batch and
-// returns their number.
-func eachBatch(ctx context.Context, s *Segment, d *augment.Dataset, augmentations int, progress func(done, total int), seen batchSeen) (int, error) {
-	loader, err := NewEvalLoader(d.Test, s.Batch, augmentations)
-	if err != nil {
-		return 0, err
-	}
+// eachBatch evaluates the rows of a loader batch by batch.
+func eachBatch(ctx context.Context, s *Segment, loader *EvalLoader, progress func(done, total int), seen batchSeen) error {
 	rows, index := NewRows(s.Batch, s.Model.Config.SeqLen), make([]int, s.Batch)
 	e := NewEvaluator(s)
 	done := 0
 	for {
 		if err := ctx.Err(); err != nil {
-			return done, err
+			return err
 		}
 		n, err := loader.Next(rows, index)
 		if err != nil || n == 0 {
-			return done, err
+			return err
 		}
 		m, err := e.Run(rows, nil)
 		if err != nil {
-			return done, err
+			return err
 		}
 		if err := seen(m, index[:n]); err != nil {
-			return done, err
+			return err
 		}
 		done += n
 		if progress != nil {
@@ -50,8 +45,12 @@ func eachBatch(ctx context.Context, s *Segment, d *augment.Dataset, augmentation
 // metrics. Unlabelled rows are predicted but not counted. Losses of q include
 // padding rows, as in the reference.
 func Measure(ctx context.Context, s *Segment, d *augment.Dataset, augmentations int, progress func(done, total int)) (runlog.Metrics, error) {
+	loader, err := NewEvalLoader(d.Test, s.Batch, augmentations)
+	if err != nil {
+		return nil, err
+	}
 	var sum StepMetrics
-	_, err := eachBatch(ctx, s, d, augmentations, progress, func(m StepMetrics, _ []int) error {
+	err = eachBatch(ctx, s, loader, progress, func(m StepMetrics, _ []int) error {
 		sum.Add(m)
 		return nil
 	})
@@ -79,7 +78,7 @@ func Predict(ctx context.Context, s *Segment, d *augment.Dataset, augmentations 
 	q := make([]float32, s.Batch)
 	ids, tests := make([]int32, s.Batch), make([]int32, s.Batch)
 	var sum StepMetrics
-	_, err = eachBatch(ctx, s, d, augmentations, progress, func(m StepMetrics, index []int) error {
+	err = eachBatch(ctx, s, loader, progress, func(m StepMetrics, index []int) error {
 		sum.Add(m)
 		n := len(index)
 		for i, row := range index {

@@ -90,6 +90,7 @@ func NewSegment(m *Model, backend kernel.Backend, batch int) (*Segment, error) {
 		b := graph.NewBuilder(backend, m.Act)
 		r, err := b.Build(st.build(b)...)
 		if err != nil {
+			s.Close()
 			return nil, fmt.Errorf("build model graph: %w", err)
 		}
 		*st.run = r

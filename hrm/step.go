@@ -92,6 +92,7 @@ func NewLearner(m *Model, backend kernel.Backend, c TrainConfig, totalSteps int)
 		return nil, err
 	}
 	if err := s.BuildGradient(1 / float64(batch)); err != nil {
+		s.Close()
 		return nil, err
 	}
 	l := &Learner{

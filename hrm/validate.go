@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"deeploop/deeploop"
 )
 
 // ConfigError is a configuration value that cannot work.
@@ -65,7 +67,7 @@ func (c Config) Validate() error {
 // validateResidual checks the keys of the residual rule, and that none is set
 // where it would be ignored.
 func (c Config) validateResidual(k *checks) error {
-	scaled := c.Placement == PlacementDeepNorm || c.Placement == PlacementDeepLoop
+	scaled := deeploop.Placement(c.Placement).Scaled()
 	for _, f := range []struct {
 		key string
 		v   float64
