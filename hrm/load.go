@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"deeploop/augment"
+	"deeploop/deeploop"
 	"deeploop/internal/checkpoint"
 	"deeploop/internal/kernel"
 )
@@ -31,11 +32,40 @@ func CheckpointConfig(ck *checkpoint.Reader) (TrainConfig, error) {
 	return c, nil
 }
 
-// LoadModel builds the model of a checkpoint, with alpha as in training, and
-// reads weights and task embeddings. weights is WeightsEMA (an error when the
+// Depth is how often a model's parts run. Zero fields mean as in training.
+type Depth struct {
+	HCycles, LCycles int // calls per segment
+	HaltMaxSteps     int // segments
+}
+
+// AtDepth returns the architecture with another depth for evaluation. alpha of
+// the residual rule stays that of training, whatever N would be at that depth.
+func (c Config) AtDepth(d Depth) Config {
+	if deeploop.Placement(c.Placement).Scaled() {
+		n := c.EffectiveDepth()
+		if c.AlphaH == 0 {
+			c.AlphaH = deeploop.Rule{P: c.PH, N: n}.Alpha()
+		}
+		if c.AlphaL == 0 {
+			c.AlphaL = deeploop.Rule{P: c.PL, N: n}.Alpha()
+		}
+	}
+	for _, f := range []struct {
+		to   *int
+		from int
+	}{{&c.HCycles, d.HCycles}, {&c.LCycles, d.LCycles}, {&c.HaltMaxSteps, d.HaltMaxSteps}} {
+		if f.from != 0 {
+			*f.to = f.from
+		}
+	}
+	return c
+}
+
+// LoadModel builds the model of a checkpoint and reads weights and task
+// embeddings. weights is WeightsEMA (an error when the
 // run kept no average), WeightsRaw, or "" for the average where there is one;
 // LoadModel returns which it took. c is the checkpoint's architecture with the
-// dataset's sizes.
+// dataset's sizes, at the depth of training or at another one (AtDepth).
 func LoadModel(ck *checkpoint.Reader, c Config, act kernel.DType, weights string) (*Model, string, error) {
 	has := slices.ContainsFunc(ck.Tensors(), func(t checkpoint.TensorInfo) bool { return t.Group == checkpoint.EMA })
 	switch {

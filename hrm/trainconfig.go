@@ -65,7 +65,8 @@ func (c TrainConfig) EpochsPerPass() int {
 //   - puzzle_emb_ndim follows hidden_size where the preset ties them (the
 //     reference writes ${.hidden_size});
 //   - p_H, p_L and inner_norm follow placement;
-//   - steps becomes 0 when epochs is chosen and steps is not.
+//   - steps becomes 0 when epochs is chosen and steps is not;
+//   - eval_steps becomes 0 when epochs or eval_interval is chosen and it is not.
 func (c *TrainConfig) Follow(base TrainConfig, chosen func(key string) bool) {
 	a := &c.Arch
 	if !chosen("arch.puzzle_emb_ndim") && base.Arch.PuzzleEmbDim == base.Arch.HiddenSize {
@@ -85,6 +86,9 @@ func (c *TrainConfig) Follow(base TrainConfig, chosen func(key string) bool) {
 	}
 	if chosen("epochs") && !chosen("steps") {
 		c.Steps = 0
+	}
+	if (chosen("epochs") || chosen("eval_interval")) && !chosen("eval_steps") {
+		c.EvalSteps = 0
 	}
 }
 

@@ -29,6 +29,7 @@ type evalOptions struct {
 	augmentations   int
 	weights         string
 	batch           int
+	depth           hrm.Depth
 	last, quiet     bool
 	compute         compute
 	kernelGiven     bool
@@ -61,6 +62,9 @@ best checkpoint, and the average of the weights where the run kept one.`,
 	f.StringVar(&o.data, "data", "", "dataset `DIR` (default the one the run was trained on)")
 	f.IntVar(&o.augmentations, "augmentations", hrm.AllAugmentations, "augmented copies of each test beside the original; -1 is all")
 	f.StringVar(&o.weights, "weights", "", "ema or raw (default ema where the run kept it)")
+	f.IntVar(&o.depth.HCycles, "H-cycles", 0, "slow cycles per segment (default that of the training)")
+	f.IntVar(&o.depth.LCycles, "L-cycles", 0, "fast calls per slow cycle (default that of the training)")
+	f.IntVar(&o.depth.HaltMaxSteps, "halt-max-steps", 0, "segments of every row (default that of the training)")
 	f.IntVar(&o.batch, "batch", 0, "rows at a time (default the training's global_batch_size)")
 	f.StringVar(&o.out, "out", "", "predictions `FILE` (default in the run's folder, below "+evalFolder+"/)")
 	f.BoolVar(&o.quiet, "quiet", false, "no progress")
@@ -83,6 +87,10 @@ func evalRun(ctx context.Context, s *cli.Streams, o evalOptions) error {
 		return err
 	}
 	defer d.Close()
+	if o.depth.HCycles < 0 || o.depth.LCycles < 0 || o.depth.HaltMaxSteps < 0 {
+		return cli.Usagef("--H-cycles, --L-cycles and --halt-max-steps are numbers of at least 1")
+	}
+	c.Arch = c.Arch.AtDepth(o.depth)
 	loader, err := hrm.NewEvalLoader(d.Test, 1, o.augmentations)
 	if err != nil {
 		return &cli.UsageError{Err: err}
@@ -117,7 +125,7 @@ func evalRun(ctx context.Context, s *cli.Streams, o evalOptions) error {
 		return err
 	}
 	if o.out == "" {
-		o.out = evalPath(ck, weights, o.augmentations)
+		o.out = evalPath(ck, weights, o)
 	}
 	if !o.quiet {
 		fmt.Fprintf(s.Err, "checkpoint %s: step %d, %s weights\n%s\n", ck.Dir(), ck.Step(), weights, describeDataset(d))
@@ -207,16 +215,24 @@ func evalDataset(s *cli.Streams, o evalOptions, ck *checkpoint.Reader, c *hrm.Tr
 
 // evalPath is where the predictions of a checkpoint go: in its run's folder,
 // under a name that says what they are of.
-func evalPath(ck *checkpoint.Reader, weights string, augmentations int) string {
+func evalPath(ck *checkpoint.Reader, weights string, o evalOptions) string {
 	dir := filepath.Dir(ck.Dir())
 	if filepath.Base(dir) == checkpoint.Folder {
 		dir = filepath.Dir(dir)
 	}
 	copies := "all"
-	if augmentations != hrm.AllAugmentations {
-		copies = fmt.Sprint(augmentations)
+	if o.augmentations != hrm.AllAugmentations {
+		copies = fmt.Sprint(o.augmentations)
 	}
 	name := fmt.Sprintf("%s-%s-aug-%s", filepath.Base(ck.Dir()), weights, copies)
+	for _, d := range []struct {
+		tag string
+		n   int
+	}{{"H", o.depth.HCycles}, {"L", o.depth.LCycles}, {"segments", o.depth.HaltMaxSteps}} {
+		if d.n != 0 {
+			name += fmt.Sprintf("-%s%d", d.tag, d.n)
+		}
+	}
 	return filepath.Join(dir, evalFolder, name, predictions.FileName)
 }
 

@@ -84,7 +84,7 @@ eval_save_outputs: [logits]
 	want.LR, want.LRMinRatio, want.LRWarmupSteps, want.Beta1, want.Beta2 = 7e-5, 0.1, 3, 0.8, 0.99
 	want.WeightDecay, want.PuzzleEmbWeightDecay, want.PuzzleEmbLR = 1, 1.5, 7e-3
 	want.Seed, want.EvalSaveOutputs = 4, []string{"logits"}
-	want.Steps = 0 // epochs were chosen
+	want.Steps, want.EvalSteps = 0, 0 // epochs were chosen
 	require.Equal(t, want, got)
 }
 

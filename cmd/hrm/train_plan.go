@@ -61,7 +61,9 @@ type trainPlan struct {
 	chosen func(key string) bool
 	yaml   []byte // config, for the run's folder
 	repeat string // command that repeats the run
-	goOn   string // command that continues it
+
+	repeatArgs []string // the same, without the program
+	goOn       string   // command that continues it
 }
 
 // planTrain resolves the configuration, preset < file < command line, and the
@@ -71,8 +73,6 @@ func planTrain(o trainOptions, now time.Time) (*trainPlan, error) {
 	switch {
 	case o.resume && o.force:
 		return nil, cli.Usagef("--resume and --force: choose one, to continue the run or to replace it")
-	case o.stepsGiven && o.epochsGiven:
-		return nil, cli.Usagef("--steps and --epochs: choose one, the other follows")
 	case !(o.minutes >= 0 && o.minutes <= 1e6):
 		return nil, cli.Usagef("--minutes is %v, expected a number of minutes", o.minutes)
 	case o.stopAfter < 0:
@@ -96,7 +96,7 @@ func planTrain(o trainOptions, now time.Time) (*trainPlan, error) {
 		return nil, err
 	}
 	p.config, p.chosen = r.Value, r.Chosen
-	if o.epochsGiven {
+	if o.epochsGiven && !o.stepsGiven { // a flag is stronger than a file's steps
 		p.config.Steps = 0
 	}
 	if err := r.Explain(p.config.Validate()); err != nil {
@@ -163,8 +163,8 @@ func (p *trainPlan) describe(o trainOptions) error {
 	if err != nil {
 		return err
 	}
-	args := append([]string{"hrm", "train", "--preset=" + o.preset}, o.settings.Args(p.config, base)...)
-	p.repeat = cli.ShellLine(args...)
+	p.repeatArgs = append([]string{"train", "--preset=" + o.preset}, o.settings.Args(p.config, base)...)
+	p.repeat = cli.ShellLine(append([]string{"hrm"}, p.repeatArgs...)...)
 	p.goOn = cli.ShellLine("hrm", "train", "--run", p.run, "--resume")
 	var b strings.Builder
 	comment := "Resolved configuration of this run. This repeats it:\n" + p.repeat

@@ -54,28 +54,51 @@ func TestPlanWithoutDatasetLeavesItEmpty(t *testing.T) {
 	require.Empty(t, p.config.DataPath)
 }
 
+// The printed command and the file in the run's folder both give the run's
+// configuration again.
 func TestPlanRepeatAndFileGiveTheSameConfiguration(t *testing.T) {
 	t.Chdir(t.TempDir())
-	first, err := plan("--preset=testing", "--data", "d x", "--run=r", "--placement=deeploop", "--epochs=40", "--hidden-size", "64")
+	c := hrm.PresetTesting()
+	c.Arch.HiddenSize, c.Arch.PuzzleEmbDim, c.DataPath, c.Steps = 64, 32, "data/x", 33
+	saveTestCheckpoint(t, "runs/old", 12, c, 3)
+	require.NoError(t, os.WriteFile("both.yaml", []byte("epochs: 4\nsteps: 3\neval_interval: 2\n"), 0o644))
+	for _, args := range [][]string{
+		{"--preset=testing", "--data", "d x", "--run=r", "--placement=deeploop", "--epochs=40", "--hidden-size", "64"},
+		{"--config=both.yaml"},
+		{"--config=both.yaml", "--epochs=8"},
+		{"--steps=5", "--epochs=50"},
+		{"--eval-interval=10", "--eval-steps=7", "--ema", "--lr=3e-4", "--arch-name=hrm_v1"},
+		{"--resume", "--run", "runs/old", "--steps=50"},
+		{"--placement=deepnorm", "--p-H=0.3", "--alpha-L=2"},
+	} {
+		first, err := plan(args...)
+		require.NoError(t, err, "%v", args)
+		again, err := plan(append(first.repeatArgs[1:], "--run=r")...)
+		require.NoError(t, err, "%v prints %s", args, first.repeat)
+		require.Equal(t, first.config, again.config, "%v prints %s", args, first.repeat)
+
+		require.NoError(t, os.WriteFile("config.yaml", first.yaml, 0o644))
+		fromFile, err := plan("--config", "config.yaml", "--run=r")
+		require.NoError(t, err)
+		require.Equal(t, first.config, fromFile.config, "%v", args)
+		require.Contains(t, string(first.yaml), first.repeat)
+	}
+	first, err := plan("--preset=testing", "--data", "d x", "--epochs=40")
 	require.NoError(t, err)
 	require.Equal(t, 0, first.config.Steps, "epochs were chosen")
-
-	require.NoError(t, os.WriteFile("config.yaml", first.yaml, 0o644))
-	fromFile, err := plan("--config", "config.yaml", "--run=r")
-	require.NoError(t, err)
-	require.Equal(t, first.config, fromFile.config)
-	require.Contains(t, string(first.yaml), first.repeat)
+	require.Equal(t, 0, first.config.EvalSteps, "evaluation follows eval_interval")
 	require.Contains(t, first.repeat, "'--data=d x'")
 }
 
 func TestPlanStepsAndEpochs(t *testing.T) {
 	t.Chdir(t.TempDir())
-	_, err := plan("--steps=5", "--epochs=5")
-	require.Equal(t, cli.ExitUsage, cli.ExitCode(err))
-	require.ErrorContains(t, err, "choose one")
+	p, err := plan("--steps=5", "--epochs=500")
+	require.NoError(t, err)
+	require.Equal(t, 5, p.config.Steps, "with both, steps is the schedule")
+	require.Equal(t, 500, p.config.Epochs)
 
 	require.NoError(t, os.WriteFile("c.yaml", []byte("steps: 70\nepochs: 500\n"), 0o644))
-	p, err := plan("--config=c.yaml")
+	p, err = plan("--config=c.yaml")
 	require.NoError(t, err)
 	require.Equal(t, 70, p.config.Steps)
 	p, err = plan("--config=c.yaml", "--epochs=200")

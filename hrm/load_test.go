@@ -1,0 +1,47 @@
+package hrm
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"deeploop/internal/kernel"
+	"deeploop/internal/kernel/ref"
+)
+
+// alpha stays that of training when depth changes at evaluation, while the
+// result does change.
+func TestAlphaStaysAtAnotherDepth(t *testing.T) {
+	for _, placement := range []string{PlacementDeepLoop, PlacementDeepNorm, PlacementPostNorm, PlacementPreNorm} {
+		c := tiny().Arch
+		c.Placement = placement
+		c.PH, c.InnerNorm = PlacementDefaults(placement)
+		c.PL = c.PH
+		trained, err := NewModel(c, kernel.Float32, 1)
+		require.NoError(t, err)
+		deep := c.AtDepth(Depth{HCycles: 3, LCycles: 7, HaltMaxSteps: 2})
+		require.Equal(t, []int{3, 7, 2}, []int{deep.HCycles, deep.LCycles, deep.HaltMaxSteps})
+		require.NotEqual(t, c.EffectiveDepth(), deep.EffectiveDepth())
+		m, err := NewModel(deep, kernel.Float32, 1)
+		require.NoError(t, err, placement)
+		require.Equal(t, trained.H.Residual.Alpha, m.H.Residual.Alpha)
+		require.Equal(t, trained.L.Residual.Alpha, m.L.Residual.Alpha)
+		require.Equal(t, c, func() Config { same := c.AtDepth(Depth{}); same.AlphaH, same.AlphaL = c.AlphaH, c.AlphaL; return same }())
+
+		// With the trained weights the deeper model gives other logits.
+		for i, p := range m.Params() {
+			copy(p.Data.Bytes(), trained.Params()[i].Data.Bytes())
+			p.Changed()
+		}
+		rows := randomRows(c, 2, 1)
+		logits := func(m *Model) []float32 {
+			s, err := NewSegment(m, ref.New(1), 2)
+			require.NoError(t, err)
+			defer s.Close()
+			_, err = NewEvaluator(s).Run(rows, nil)
+			require.NoError(t, err)
+			return append([]float32(nil), s.Logits(true).Float32s()...)
+		}
+		require.NotEqual(t, logits(trained), logits(m))
+	}
+}
