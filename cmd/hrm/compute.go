@@ -13,10 +13,12 @@ import (
 // kernelVariable names the kernel where no flag and no file does.
 const kernelVariable = "DEEPLOOP_KERNEL"
 
-// compute is how a command asks for arithmetic.
+// compute is how a command asks for arithmetic. The From fields say who named
+// kernel and precision where it was not the command line or a file.
 type compute struct {
-	kernel, precision string
-	threads           int
+	kernel, precision         string
+	threads                   int
+	kernelFrom, precisionFrom string
 }
 
 // addFlags registers the flags of a command without a training configuration.
@@ -29,14 +31,17 @@ func (c *compute) addFlags(fs *pflag.FlagSet) {
 // open chooses the kernel and says which and why on the first line. given
 // tells that the kernel was asked for and the environment does not count.
 func (c compute) open(s *cli.Streams, given bool) (pick.Choice, error) {
-	name, from := c.kernel, ""
+	r := pick.Request{
+		Kernel: c.kernel, Precision: c.precision, Threads: c.threads,
+		KernelFrom: c.kernelFrom, PrecisionFrom: c.precisionFrom,
+	}
 	if env := os.Getenv(kernelVariable); env != "" && !given {
-		name, from = env, " (by $"+kernelVariable+")"
+		r.Kernel, r.KernelFrom = env, "by $"+kernelVariable
 	}
-	choice, err := pick.Open(name, c.precision, c.threads)
+	choice, err := pick.Open(r)
 	if err != nil {
-		return choice, fmt.Errorf("choose a kernel%s: %w", from, err)
+		return choice, fmt.Errorf("choose a kernel: %w", err)
 	}
-	fmt.Fprintf(s.Err, "%s%s\n", choice.Reason, from)
+	fmt.Fprintln(s.Err, choice.Reason)
 	return choice, nil
 }

@@ -104,7 +104,7 @@ func evalRun(ctx context.Context, s *cli.Streams, o evalOptions) error {
 	}
 	batch = min(batch, max(1, loader.Rows()))
 	if o.compute.precision == "" {
-		o.compute.precision = c.Precision
+		o.compute.precision, o.compute.precisionFrom = c.Precision, "as in the training"
 	}
 	choice, err := o.compute.open(s, o.kernelGiven)
 	if err != nil {

@@ -442,17 +442,16 @@ func TestScoreRefuses(t *testing.T) {
 
 // The recorded voting sets through the command.
 func TestGoldenScore(t *testing.T) {
-	for _, path := range goldentest.Glob(t, goldentest.Dir(t), "*_predictions.safetensors") {
+	for _, path := range goldentest.Files(t, "*_predictions*.safetensors") {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			stem := strings.TrimSuffix(path, "_predictions.safetensors")
-			raw, err := os.ReadFile(stem + "_expected.json")
+			raw, err := os.ReadFile(goldentest.Partner(path, "_predictions", "_expected", ".json"))
 			require.NoError(t, err)
 			var want struct {
 				K       []int
 				Percent map[string]string
 			}
 			require.NoError(t, json.Unmarshal(raw, &want))
-			code, out, errs := score("--predictions", path, "--data", stem+"_identifiers.json")
+			code, out, errs := score("--predictions", path, "--data", goldentest.Partner(path, "_predictions", "_identifiers", ".json"))
 			require.Zero(t, code, errs)
 			lines := strings.Split(out, "\n")
 			for k, percent := range want.Percent {

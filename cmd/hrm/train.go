@@ -63,7 +63,17 @@ func trainRun(ctx context.Context, s *cli.Streams, o trainOptions) (err error) {
 		return err
 	}
 	defer d.Close()
-	choice, err := compute{c.Kernel, c.Precision, c.Threads}.open(s, p.chosen("kernel"))
+	arithmetic := compute{kernel: c.Kernel, precision: c.Precision, threads: c.Threads}
+	if o.resume { // the run stored what auto came to
+		const so = "as in the run so far"
+		if !p.chosen("kernel") {
+			arithmetic.kernelFrom = so
+		}
+		if !p.chosen("precision") {
+			arithmetic.precisionFrom = so
+		}
+	}
+	choice, err := arithmetic.open(s, p.chosen("kernel"))
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"deeploop/internal/checkpoint"
@@ -69,7 +70,7 @@ func Open(f Folder) (*Run, error) {
 func (r *Run) inspect() error {
 	switch r.folder.How {
 	case Replace:
-		return nil
+		return r.refuseForeign()
 	case New:
 		return r.refuseExisting()
 	}
@@ -119,6 +120,29 @@ func (r *Run) refuseExisting() error {
 			r.folder.Dir, at)
 	}
 	return nil
+}
+
+// refuseForeign keeps --force away from folders that hold something else than
+// a run.
+func (r *Run) refuseForeign() error {
+	entries, err := os.ReadDir(r.folder.Dir)
+	if err != nil {
+		return fmt.Errorf("read run folder: %w", err)
+	}
+	ours := append([]string{checkpoint.Folder, MetricsFile, SessionsFile}, r.folder.Owned...)
+	other := ""
+	for _, e := range entries {
+		switch {
+		case slices.Contains(ours, e.Name()):
+			return nil
+		case e.Name() != checkpoint.LockFile:
+			other = e.Name()
+		}
+	}
+	if other == "" {
+		return nil
+	}
+	return cli.Usagef("run folder %s is not empty and holds no run (it has %s); choose another --run, or empty it yourself", r.folder.Dir, other)
 }
 
 // Checkpoint returns the checkpoint to resume from, nil when training starts

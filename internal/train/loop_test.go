@@ -408,3 +408,15 @@ func TestTimeLimit(t *testing.T) {
 	require.NoError(t, session(bg, whole, New, options(20), newToy(20)))
 	require.Equal(t, digest(t, whole), digest(t, dir))
 }
+
+// --force replaces a run, never a folder that holds something else.
+func TestReplaceRefusesForeignFolders(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "manifest.json"), []byte("{}"), 0o644))
+	err := session(bg, dir, Replace, options(2), newToy(2))
+	require.Equal(t, cli.ExitUsage, cli.ExitCode(err))
+	require.ErrorContains(t, err, "manifest.json")
+	require.FileExists(t, filepath.Join(dir, "manifest.json"))
+	require.NoDirExists(t, filepath.Join(dir, checkpoint.Folder))
+	require.NoError(t, session(bg, t.TempDir(), Replace, options(2), newToy(2)), "an empty folder is fine")
+}

@@ -2,6 +2,7 @@
 package pick
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"slices"
@@ -46,12 +47,24 @@ func Available() []string {
 	return names
 }
 
-// Open opens a kernel: one of Kernels, or auto for the fastest that runs here.
-// precision is fp32, bf16, or auto: bf16 where the chosen kernel has tiles or
-// bf16 dot products, else fp32. threads 0 means every processor this process
-// may use. It fails when the machine lacks what is asked for.
-func Open(name, precision string, threads int) (Choice, error) {
-	why := "asked for"
+// Request is what to open.
+type Request struct {
+	// Kernel is one of Kernels, or auto for the fastest that runs here.
+	Kernel string
+	// Precision is fp32, bf16, or auto: bf16 where the chosen kernel has tiles
+	// or bf16 dot products, else fp32.
+	Precision string
+	// Threads 0 means every processor this process may use.
+	Threads int
+	// KernelFrom and PrecisionFrom say who named them, for the reason; "" is
+	// "asked for".
+	KernelFrom, PrecisionFrom string
+}
+
+// Open opens a kernel. It fails when the machine lacks what is asked for.
+func Open(r Request) (Choice, error) {
+	name, threads := r.Kernel, r.Threads
+	why := cmp.Or(r.KernelFrom, "asked for")
 	if name == Auto || name == "" {
 		have := Available()
 		name = have[len(have)-1]
@@ -61,12 +74,12 @@ func Open(name, precision string, threads int) (Choice, error) {
 		}
 	}
 	if !slices.Contains(Kernels, name) {
-		return Choice{}, errorf("kernel is %q, expected auto or one of %s", name, strings.Join(Kernels, ", "))
+		return Choice{}, errorf("kernel is %q (%s), expected auto or one of %s", name, why, strings.Join(Kernels, ", "))
 	}
 	if m := missing(name); m != "" {
-		return Choice{}, errorf("kernel %s does not run here: %s; available: %s", name, m, strings.Join(Available(), ", "))
+		return Choice{}, errorf("kernel %s (%s) does not run here: %s; available: %s; --kernel auto takes the fastest", name, why, m, strings.Join(Available(), ", "))
 	}
-	act, pwhy, err := choosePrecision(name, precision)
+	act, pwhy, err := choosePrecision(name, r)
 	if err != nil {
 		return Choice{}, err
 	}
@@ -89,17 +102,18 @@ func Open(name, precision string, threads int) (Choice, error) {
 	return Choice{b, act, fmt.Sprintf("kernel %s (%s), %v (%s), %d %s", name, why, act, pwhy, threads, unit)}, nil
 }
 
-func choosePrecision(name, precision string) (kernel.DType, string, error) {
-	switch precision {
+func choosePrecision(name string, r Request) (kernel.DType, string, error) {
+	from := cmp.Or(r.PrecisionFrom, "asked for")
+	switch r.Precision {
 	case "fp32":
-		return kernel.Float32, "asked for", nil
+		return kernel.Float32, from, nil
 	case "bf16":
-		return kernel.BFloat16, "asked for", nil
+		return kernel.BFloat16, from, nil
 	case Auto, "":
 		if unit := bf16Unit(name); unit != "" {
 			return kernel.BFloat16, "the processor has " + unit, nil
 		}
 		return kernel.Float32, "no bf16 products in this kernel", nil
 	}
-	return 0, "", errorf("precision is %q, expected fp32, bf16 or auto", precision)
+	return 0, "", errorf("precision is %q, expected fp32, bf16 or auto", r.Precision)
 }
