@@ -80,10 +80,10 @@ func brokenRules(p listed) []string {
 	if within(p.ImportPath, "lm") {
 		deny(p.Deps, "hrm and lm never meet", func(d string) bool { return within(d, "hrm") })
 	}
-	if !within(p.ImportPath, "internal/graph", "internal/ops", "deeploop", "hrm", "lm", "internal/deps") {
+	if !within(p.ImportPath, "internal/graph", "internal/ops", "deeploop", "hrm", "lm") {
 		deny(p.Imports, "only internal/graph, internal/ops, deeploop, hrm and lm build graphs", graphLibrary)
 	}
-	if !within(p.ImportPath, "cmd", "internal/cli", "internal/deps") && p.Name != "main" { // main: generators run by hand
+	if !within(p.ImportPath, "cmd", "internal/cli") && p.Name != "main" { // main: generators run by hand
 		deny(p.Imports, "flags belong to cmd", func(d string) bool {
 			return d == "flag" || strings.HasPrefix(d, "github.com/spf13/")
 		})
