@@ -66,13 +66,15 @@ func TestGoldenT14SharedIDsOfARC1AndARC2(t *testing.T) {
 }
 
 func TestGoldenFixtureTasksRoundTrip(t *testing.T) {
-	c, err := Load(filepath.Join(goldentest.Dir(t), "dataset_fixture", "source"))
-	require.NoError(t, err)
-	for i := range c.Tasks {
-		task := c.Tasks[i]
-		again, err := parseFile(task.File, task.ID, task.JSON(), &notes{})
+	goldentest.Each(t, goldentest.Files(t, "dataset_fixture*"), func(t *testing.T, dir string) {
+		c, err := Load(filepath.Join(dir, "source"))
 		require.NoError(t, err)
-		again.tasks[0].Split, again.tasks[0].HoldOut = task.Split, task.HoldOut
-		require.Equal(t, task, again.tasks[0])
-	}
+		for i := range c.Tasks {
+			task := c.Tasks[i]
+			again, err := parseFile(task.File, task.ID, task.JSON(), &notes{})
+			require.NoError(t, err)
+			again.tasks[0].Split, again.tasks[0].HoldOut = task.Split, task.HoldOut
+			require.Equal(t, task, again.tasks[0])
+		}
+	})
 }

@@ -216,13 +216,12 @@ func digits(g arc.Grid) []string {
 	return rows
 }
 
-// replay counts a recorded set in several ways. A set is NAME_predictions.*,
-// NAME_identifiers.json, NAME_expected.json.
+// replay counts a recorded set in several ways. A set is NAME_predictionsX.*,
+// NAME_identifiersX.json, NAME_expectedX.json.
 func replay(t *testing.T, path string) {
-	stem, _, _ := strings.Cut(path, "_predictions.")
-	p := readPredicted(t, path, stem+"_identifiers.json")
+	p := readPredicted(t, path, goldentest.Partner(path, "_predictions", "_identifiers", ".json"))
 	var want recorded
-	readJSON(t, stem+"_expected.json", &want)
+	readJSON(t, goldentest.Partner(path, "_predictions", "_expected", ".json"), &want)
 	for _, c := range [][2]int{{p.rows(), 1}, {1, 1}, {7, 2}, {100, 3}} {
 		v := p.count(t, c[0], c[1])
 		matches(t, v, &want)
@@ -232,7 +231,7 @@ func replay(t *testing.T, path string) {
 
 // The reference's evaluator, on every recorded set of predictions.
 func TestGoldenVotes(t *testing.T) {
-	for _, path := range goldentest.Glob(t, goldentest.Dir(t), "*_predictions.safetensors") {
+	for _, path := range goldentest.Files(t, "*_predictions*.safetensors") {
 		t.Run(filepath.Base(path), func(t *testing.T) { replay(t, path) })
 	}
 }
@@ -245,7 +244,7 @@ func TestRecordedVotes(t *testing.T) {
 }
 
 func TestGoldenSigmoid(t *testing.T) {
-	for _, path := range goldentest.Glob(t, goldentest.Dir(t), "*_predictions.safetensors") {
+	for _, path := range goldentest.Files(t, "*_predictions*.safetensors") {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			f, err := safetensors.Open(path)
 			require.NoError(t, err)

@@ -3,9 +3,12 @@
 package goldentest
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -38,19 +41,88 @@ func find(t testing.TB, env, folder string) string {
 		}
 		return d
 	}
-	d := filepath.Join(Root(), "..", "shared", folder)
-	if _, err := os.Stat(d); err != nil {
+	d, ok := beside(folder)
+	if !ok {
 		t.Skipf("no %s set and no ../shared/%s beside the repository", env, folder)
 	}
 	return d
 }
 
+func beside(folder string) (string, bool) {
+	d := filepath.Join(Root(), "..", "shared", folder)
+	_, err := os.Stat(d)
+	return d, err == nil
+}
+
+// Files returns the golden files that match pattern, sorted. A folder of golden
+// numbers may hold only some kinds: with none of this kind the test is
+// skipped, naming it.
+func Files(t testing.TB, pattern string) []string {
+	t.Helper()
+	files := match(t, Dir(t), pattern)
+	if len(files) == 0 {
+		t.Skipf("GOLDEN_DIR has no %s", pattern)
+	}
+	return files
+}
+
+// Cases is Files and the copies of the repository's folder own, which run
+// where there are no golden numbers. A golden file stands in for the copy of
+// the same name. What is absent is a skipped subtest.
+func Cases(t *testing.T, own, pattern string) []string {
+	t.Helper()
+	byName := map[string]string{}
+	for _, f := range Glob(t, own, pattern) {
+		byName[filepath.Base(f)] = f
+	}
+	var golden []string
+	if _, ok := beside("golden"); ok || os.Getenv("GOLDEN_DIR") != "" {
+		golden = match(t, Dir(t), pattern)
+	}
+	if len(golden) == 0 {
+		t.Run("GOLDEN_DIR", func(t *testing.T) { Files(t, pattern) }) // says what is absent
+	}
+	for _, f := range golden {
+		byName[filepath.Base(f)] = f
+	}
+	files := make([]string, 0, len(byName))
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		files = append(files, byName[name])
+	}
+	return files
+}
+
+// Each runs check on each file as a subtest of the file's name.
+func Each(t *testing.T, files []string, check func(t *testing.T, path string)) {
+	t.Helper()
+	for _, f := range files {
+		t.Run(filepath.Base(f), func(t *testing.T) { check(t, f) })
+	}
+}
+
 // Glob returns the files of dir that match pattern, sorted; none is a failure.
 func Glob(t testing.TB, dir, pattern string) []string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, pattern))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no %s in %s (%v)", pattern, dir, err)
+	files := match(t, dir, pattern)
+	if len(files) == 0 {
+		t.Fatalf("no %s in %s", pattern, dir)
 	}
 	return files
+}
+
+func match(t testing.TB, dir, pattern string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, pattern))
+	if err != nil {
+		t.Fatalf("%s: %v", pattern, err)
+	}
+	return files
+}
+
+// Partner returns the file of the same set as path: one word of its base name
+// is replaced, and so is its extension. Suffixes stay: a_x.json, a to b.
+func Partner(path, word, other, ext string) string {
+	dir, base := filepath.Split(path)
+	base, _, _ = strings.Cut(base, ".")
+	return dir + strings.Replace(base, word, other, 1) + ext
 }

@@ -16,24 +16,20 @@ import (
 // Both halves of a recorded row carry the same angles; ours is stored once.
 // Tolerance: 1e-6, or 2e-7 a position where that is more.
 func TestGoldenRopeTables(t *testing.T) {
-	for name, dir := range map[string]func(testing.TB) string{
-		"testdata": func(testing.TB) string { return filepath.Join(goldentest.Root(), "internal", "kerneltest", "testdata") },
-		"golden":   goldentest.Dir,
-	} {
-		t.Run(name+"/rope.safetensors", func(t *testing.T) {
-			f, err := safetensors.Open(filepath.Join(dir(t), "rope.safetensors"))
-			require.NoError(t, err)
-			defer f.Close()
-			tables := 0
-			for _, n := range f.Names() {
-				if prefix, ok := strings.CutSuffix(n, ".rows"); ok {
-					tables++
-					t.Run(prefix, func(t *testing.T) { checkTables(t, f, prefix) })
-				}
+	own := filepath.Join(goldentest.Root(), "internal", "kerneltest", "testdata")
+	goldentest.Each(t, goldentest.Cases(t, own, "rope*.safetensors"), func(t *testing.T, path string) {
+		f, err := safetensors.Open(path)
+		require.NoError(t, err)
+		defer f.Close()
+		tables := 0
+		for _, n := range f.Names() {
+			if prefix, ok := strings.CutSuffix(n, ".rows"); ok {
+				tables++
+				t.Run(prefix, func(t *testing.T) { checkTables(t, f, prefix) })
 			}
-			require.Positive(t, tables)
-		})
-	}
+		}
+		require.Positive(t, tables)
+	})
 }
 
 func checkTables(t *testing.T, f *safetensors.File, prefix string) {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,37 +15,36 @@ import (
 	"deeploop/internal/safetensors"
 )
 
-// Golden compares b with numbers recorded from the reference code, taken from
-// the copies in this package's testdata and, where there is one, from the
-// folder of golden numbers. Types are those b computes in; the loss is also
-// checked in Float64 where that is among them.
+// Golden compares b with numbers recorded from the reference code: every file
+// of the folder of golden numbers, and the copies in this package's testdata.
+// Types are those b computes in; the loss is also checked in Float64 where
+// that is among them.
 func Golden(t *testing.T, b kernel.Backend, types ...kernel.DType) {
 	own := filepath.Join(goldentest.Root(), "internal", "kerneltest", "testdata")
-	dirs := func(t *testing.T, name string, f func(t *testing.T, g *safetensors.File)) {
-		for _, d := range []struct{ name, path string }{{"testdata", own}, {"golden", ""}} {
-			t.Run(d.name+"/"+name, func(t *testing.T) {
-				if d.path == "" {
-					d.path = goldentest.Dir(t)
+	for _, k := range []struct {
+		kind  string
+		check func(t *testing.T, g *safetensors.File)
+	}{
+		{"cross_entropy", func(t *testing.T, g *safetensors.File) {
+			for _, typ := range types {
+				if typ != kernel.BFloat16 {
+					goldenLoss(t, b, g, typ)
 				}
-				path := filepath.Join(d.path, name)
-				_, err := os.Stat(path)
-				require.NoError(t, err)
+			}
+		}},
+		{"adam_atan2", func(t *testing.T, g *safetensors.File) { goldenAdam(t, b, g) }},
+		{"sparse_signsgd", func(t *testing.T, g *safetensors.File) { goldenSignSGD(t, b, g) }},
+	} {
+		t.Run(k.kind, func(t *testing.T) {
+			files := goldentest.Cases(t, own, k.kind+"*.safetensors")
+			goldentest.Each(t, files, func(t *testing.T, path string) {
 				g, err := safetensors.Open(path)
 				require.NoError(t, err)
 				defer g.Close()
-				f(t, g)
+				k.check(t, g)
 			})
-		}
+		})
 	}
-	dirs(t, "cross_entropy.safetensors", func(t *testing.T, g *safetensors.File) {
-		for _, typ := range types {
-			if typ != kernel.BFloat16 {
-				goldenLoss(t, b, g, typ)
-			}
-		}
-	})
-	dirs(t, "adam_atan2.safetensors", func(t *testing.T, g *safetensors.File) { goldenAdam(t, b, g) })
-	dirs(t, "sparse_signsgd.safetensors", func(t *testing.T, g *safetensors.File) { goldenSignSGD(t, b, g) })
 }
 
 func floats(t *testing.T, g *safetensors.File, name string) []float32 {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,13 +15,9 @@ import (
 	"deeploop/internal/safetensors"
 )
 
-// both runs check on the copy kept here, and on every file of that layout in
-// the folder of golden numbers.
+// both runs check on every golden file of a kind and on the copies kept here.
 func both(t *testing.T, name, ext string, check func(t *testing.T, path string)) {
-	t.Run("testdata", func(t *testing.T) { check(t, filepath.Join("testdata", name+ext)) })
-	for _, f := range goldentest.Glob(t, goldentest.Dir(t), name+"*"+ext) {
-		t.Run(filepath.Base(f), func(t *testing.T) { check(t, f) })
-	}
+	goldentest.Each(t, goldentest.Cases(t, "testdata", name+"*"+ext), check)
 }
 
 // setting decodes a JSON value of a file's metadata.

@@ -279,7 +279,7 @@ func TestLyingHeader(t *testing.T) {
 
 // The reference's recorded file is read as it is, plain or compressed.
 func TestGoldenPredictionsFile(t *testing.T) {
-	for _, path := range goldentest.Glob(t, goldentest.Dir(t), "voting_predictions*.safetensors") {
+	for _, path := range goldentest.Files(t, "*_predictions*.safetensors") {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			raw, err := os.ReadFile(path)
 			require.NoError(t, err)

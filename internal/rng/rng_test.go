@@ -2,7 +2,6 @@ package rng
 
 import (
 	"encoding/json"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"testing"
@@ -20,15 +19,11 @@ func TestLegacy(t *testing.T) { checkLegacy(t, "testdata/numpy_legacy_rng.safete
 func TestPhilox(t *testing.T) { checkPhilox(t, "testdata/numpy_philox.safetensors") }
 
 func TestGoldenLegacy(t *testing.T) {
-	for _, f := range goldentest.Glob(t, goldentest.Dir(t), "numpy_legacy_rng*.safetensors") {
-		t.Run(filepath.Base(f), func(t *testing.T) { checkLegacy(t, f) })
-	}
+	goldentest.Each(t, goldentest.Files(t, "numpy_legacy_rng*.safetensors"), checkLegacy)
 }
 
 func TestGoldenPhilox(t *testing.T) {
-	for _, f := range goldentest.Glob(t, goldentest.Dir(t), "numpy_philox*.safetensors") {
-		t.Run(filepath.Base(f), func(t *testing.T) { checkPhilox(t, f) })
-	}
+	goldentest.Each(t, goldentest.Files(t, "numpy_philox*.safetensors"), checkPhilox)
 }
 
 func open(t *testing.T, path string) *safetensors.File {

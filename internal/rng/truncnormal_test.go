@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"testing"
@@ -15,10 +14,7 @@ import (
 )
 
 func TestTruncNormalGolden(t *testing.T) {
-	t.Run("testdata", func(t *testing.T) { checkTruncNormal(t, "testdata/trunc_normal.json") })
-	for _, f := range goldentest.Glob(t, goldentest.Dir(t), "trunc_normal*.json") {
-		t.Run(filepath.Base(f), func(t *testing.T) { checkTruncNormal(t, f) })
-	}
+	goldentest.Each(t, goldentest.Cases(t, "testdata", "trunc_normal*.json"), checkTruncNormal)
 }
 
 // checkTruncNormal compares moments, bounds and quantiles of our samples with
