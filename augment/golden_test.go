@@ -3,9 +3,10 @@ package augment
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,7 +18,7 @@ import (
 
 // DEEPLOOP_LONG_TESTS=1 also runs the builds with more than 100 copies, which
 // write some 7 GB below TMPDIR and delete them.
-func long() bool { return os.Getenv("DEEPLOOP_LONG_TESTS") != "" }
+func long() bool { return os.Getenv("DEEPLOOP_LONG_TESTS") == "1" }
 
 type goldenBuild struct {
 	Corpora   string `json:"corpora"`
@@ -38,25 +39,22 @@ var corpusFolder = map[string]string{"ARC-1": "arc-agi-1", "ARC-2": "arc-agi-2",
 
 func TestGoldenBuilds(t *testing.T) {
 	data := goldentest.ARCData(t)
-	for _, file := range goldentest.Glob(t, goldentest.Dir(t), "dataset_hashes*.json") {
-		raw, err := os.ReadFile(file)
+	goldentest.Each(t, goldentest.Files(t, "dataset_hashes*.json"), func(t *testing.T, path string) {
+		raw, err := os.ReadFile(path)
 		require.NoError(t, err)
 		var builds map[string]goldenBuild
 		require.NoError(t, json.Unmarshal(raw, &builds))
-		names := make([]string, 0, len(builds))
-		for name := range builds {
-			names = append(names, name)
+		require.NotEmpty(t, builds)
+		for _, name := range slices.Sorted(maps.Keys(builds)) {
+			t.Run(name, func(t *testing.T) {
+				b := builds[name]
+				if b.NumAug > 100 && !long() {
+					t.Skipf("%d copies a task take minutes and some 7 GB: set DEEPLOOP_LONG_TESTS=1 or run make test-long", b.NumAug)
+				}
+				checkGoldenBuild(t, data, b)
+			})
 		}
-		sort.Strings(names)
-		for _, name := range names {
-			b := builds[name]
-			if b.NumAug > 100 && !long() {
-				t.Logf("%s: not built, set DEEPLOOP_LONG_TESTS=1", name)
-				continue
-			}
-			t.Run(name, func(t *testing.T) { checkGoldenBuild(t, data, b) })
-		}
-	}
+	})
 }
 
 func checkGoldenBuild(t *testing.T, data string, b goldenBuild) {
@@ -115,33 +113,33 @@ func checkRecordedBuild(t *testing.T, inputs []string, b goldenBuild) map[string
 }
 
 func TestGoldenFixture(t *testing.T) {
-	for _, dir := range goldentest.Glob(t, goldentest.Dir(t), "dataset_fixture*") {
-		t.Run(filepath.Base(dir), func(t *testing.T) {
-			var s Settings
-			raw, err := os.ReadFile(filepath.Join(dir, "settings.json"))
-			require.NoError(t, err)
-			require.NoError(t, json.Unmarshal(raw, &s))
+	goldentest.Each(t, goldentest.Files(t, "dataset_fixture*"), func(t *testing.T, dir string) {
+		var s Settings
+		raw, err := os.ReadFile(filepath.Join(dir, "settings.json"))
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(raw, &s))
+		if s.MaxGrid == 0 {
 			s.MaxGrid = arc.MaxSide
-			corpus, err := arc.Load(filepath.Join(dir, "source"))
-			require.NoError(t, err)
-			out := filepath.Join(t.TempDir(), "set")
-			_, err = Build(context.Background(), corpus, out, BuildOptions{Settings: s})
-			require.NoError(t, err)
-			files := 0
-			for _, part := range []string{"", "train", "test"} {
-				for _, want := range goldentest.Glob(t, filepath.Join(dir, part), "*.*") {
-					if filepath.Base(want) == "settings.json" {
-						continue
-					}
-					files++
-					a, err := os.ReadFile(want)
-					require.NoError(t, err)
-					b, err := os.ReadFile(filepath.Join(out, part, filepath.Base(want)))
-					require.NoError(t, err)
-					require.Equal(t, a, b, want)
+		}
+		corpus, err := arc.Load(filepath.Join(dir, "source"))
+		require.NoError(t, err)
+		out := filepath.Join(t.TempDir(), "set")
+		_, err = Build(context.Background(), corpus, out, BuildOptions{Settings: s})
+		require.NoError(t, err)
+		files := 0
+		for _, part := range []string{"", "train", "test"} {
+			for _, want := range goldentest.Glob(t, filepath.Join(dir, part), "*.*") {
+				if filepath.Base(want) == "settings.json" {
+					continue
 				}
+				files++
+				a, err := os.ReadFile(want)
+				require.NoError(t, err)
+				b, err := os.ReadFile(filepath.Join(out, part, filepath.Base(want)))
+				require.NoError(t, err)
+				require.Equal(t, a, b, want)
 			}
-			require.Equal(t, 13, files)
-		})
-	}
+		}
+		require.Equal(t, 13, files)
+	})
 }
