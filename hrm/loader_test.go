@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -48,13 +50,36 @@ func hashInt32(v []int32) string {
 }
 
 func TestGoldenLoader(t *testing.T) {
-	dir := goldentest.Dir(t)
-	for _, file := range goldentest.Glob(t, dir, "loader*.json") {
-		t.Run(filepath.Base(file), func(t *testing.T) { checkGoldenLoader(t, dir, file) })
-	}
+	goldentest.Each(t, goldentest.Files(t, "loader*.json"), func(t *testing.T, file string) {
+		checkGoldenLoader(t, loaderFixture(t, file), file)
+	})
 }
 
-func checkGoldenLoader(t *testing.T, dir, file string) {
+// loaderFixture is the dataset that loaderX.json was recorded on:
+// dataset_fixtureX, or else dataset_fixture, or else the only one there is.
+func loaderFixture(t *testing.T, file string) string {
+	dirs := goldentest.Files(t, "dataset_fixture*")
+	own := goldentest.Partner(file, "loader", "dataset_fixture", "")
+	for _, dir := range []string{own, filepath.Join(filepath.Dir(file), "dataset_fixture")} {
+		if slices.Contains(dirs, dir) {
+			return dir
+		}
+	}
+	if len(dirs) > 1 {
+		t.Skipf("GOLDEN_DIR has no %s", filepath.Base(own))
+	}
+	return dirs[0]
+}
+
+type evalBatch struct {
+	Effective int     `json:"effective"`
+	Rows      int     `json:"rows"`
+	IDs       []int32 `json:"ids"`
+	LabelMin  int32   `json:"label_min"`
+	LabelMax  int32   `json:"label_max"`
+}
+
+func checkGoldenLoader(t *testing.T, fixture, file string) {
 	var want struct {
 		Seed       uint64 `json:"seed"`
 		LegacySeed uint32 `json:"legacy_seed"`
@@ -64,18 +89,11 @@ func checkGoldenLoader(t *testing.T, dir, file string) {
 			Yielded int      `json:"yielded"`
 			Hashes  []string `json:"sha256_first_batch"`
 		} `json:"result"`
-		Eval []struct {
-			Effective int     `json:"effective"`
-			Rows      int     `json:"rows"`
-			IDs       []int32 `json:"ids"`
-			LabelMin  int32   `json:"label_min"`
-			LabelMax  int32   `json:"label_max"`
-		} `json:"eval_batches_bs4"`
 	}
 	raw, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(raw, &want))
-	d := openSet(t, filepath.Join(dir, "dataset_fixture"), augment.OpenArrays)
+	d := openSet(t, fixture, augment.OpenArrays)
 	tensors, err := safetensors.Open(strings.TrimSuffix(file, ".json") + ".safetensors")
 	require.NoError(t, err)
 	defer tensors.Close()
@@ -105,16 +123,35 @@ func checkGoldenLoader(t *testing.T, dir, file string) {
 		}
 	}
 
-	const batch = 4 // as the key says
+	var keys map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(raw, &keys))
+	evals := 0
+	for key, value := range keys {
+		size, ok := strings.CutPrefix(key, "eval_batches_bs") // the key says the batch size
+		if !ok {
+			continue
+		}
+		evals++
+		batch, err := strconv.Atoi(size)
+		require.NoError(t, err)
+		var batches []evalBatch
+		require.NoError(t, json.Unmarshal(value, &batches))
+		checkEvalBatches(t, d, batch, batches)
+	}
+	require.Positive(t, evals)
+}
+
+func checkEvalBatches(t *testing.T, d *augment.Dataset, batch int, want []evalBatch) {
 	e, err := NewEvalLoader(d.Test, batch, AllAugmentations)
 	require.NoError(t, err)
-	rows = NewRows(batch, d.Test.SeqLen)
+	rows := NewRows(batch, d.Test.SeqLen)
 	index := make([]int, batch)
 	next := 0
-	for _, w := range want.Eval {
+	for _, w := range want {
 		n, err := e.Next(rows, index)
 		require.NoError(t, err)
 		require.Equal(t, w.Effective, n)
+		require.Equal(t, w.Rows, batch)
 		require.Equal(t, w.IDs, rows.IDs)
 		least, most := rows.Labels[0], rows.Labels[0]
 		for _, v := range rows.Labels {
