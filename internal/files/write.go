@@ -1,0 +1,124 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+)
+
+// TempPrefix begins the names of files that are being written. One that stays
+// is of a process that was killed.
+const TempPrefix = ".tmp-"
+
+// File is a file being written. It appears at Commit, in place of what is
+// there; links are followed. Into a device or a pipe bytes go at once.
+type File struct {
+	*os.File
+	to   target
+	done bool
+}
+
+// Create starts writing path. Its folder must exist. Call Abort when Commit is
+// not reached.
+func Create(path string) (*File, error) {
+	t, err := resolve(path)
+	if err != nil {
+		return nil, err
+	}
+	w := &File{to: t}
+	if t.direct {
+		w.File, err = os.OpenFile(t.path, os.O_WRONLY|os.O_APPEND, 0)
+		return w, err
+	}
+	if w.File, err = create(filepath.Dir(t.path)); err != nil {
+		return nil, err
+	}
+	if t.info != nil {
+		if err := w.Chmod(t.info.Mode().Perm()); err != nil {
+			w.Abort()
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// create makes a new file of a unique name in dir, with the permissions that
+// new files have.
+func create(dir string) (*os.File, error) {
+	for try := 0; ; try++ {
+		name := filepath.Join(dir, fmt.Sprintf("%s%016x", TempPrefix, rand.Uint64()))
+		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+		if !errors.Is(err, fs.ErrExist) || try == 100 {
+			return f, err
+		}
+	}
+}
+
+// Direct reports that bytes go at once into a device, a pipe or an open file.
+func (w *File) Direct() bool { return w.to.direct }
+
+// Commit brings the bytes to the disk and the file to its name.
+func (w *File) Commit() error {
+	if w.done {
+		panic("files: Commit after Commit or Abort")
+	}
+	w.done = true
+	if w.to.direct {
+		return w.Close()
+	}
+	err := errors.Join(w.Sync(), w.Close())
+	if err == nil {
+		err = os.Rename(w.Name(), w.to.path)
+	}
+	if err != nil {
+		os.Remove(w.Name())
+		return err
+	}
+	syncDir(filepath.Dir(w.to.path))
+	return nil
+}
+
+// Abort drops what was written. It does nothing after Commit.
+func (w *File) Abort() {
+	if w.done {
+		return
+	}
+	w.done = true
+	w.Close()
+	if !w.to.direct {
+		os.Remove(w.Name())
+	}
+}
+
+// syncDir makes a rename durable where folders can be synced.
+func syncDir(dir string) {
+	if d, err := os.Open(dir); err == nil {
+		_ = d.Sync() // not every system can sync a folder
+		d.Close()
+	}
+}
+
+// Write puts what fill writes into path: whole or not at all.
+func Write(path string, fill func(io.Writer) error) error {
+	w, err := Create(path)
+	if err != nil {
+		return err
+	}
+	defer w.Abort()
+	if err := fill(w); err != nil {
+		return err
+	}
+	return w.Commit()
+}
+
+// WriteFile replaces path by b: whole or not at all.
+func WriteFile(path string, b []byte) error {
+	return Write(path, func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	})
+}
