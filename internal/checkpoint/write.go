@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"deeploop/internal/files"
 	"deeploop/internal/safetensors"
 )
 
@@ -124,20 +125,5 @@ func writeSynced(path string, b []byte) error {
 	return f.Close()
 }
 
-// WriteFile replaces path by b: whole or not at all.
-func WriteFile(path string, b []byte) error {
-	dir, base := filepath.Split(path)
-	if dir == "" {
-		dir = "."
-	}
-	tmp := filepath.Join(dir, tmpPrefix+base)
-	if err := writeSynced(tmp, b); err != nil {
-		os.Remove(tmp)
-		return err
-	}
-	if err := os.Rename(tmp, path); err != nil {
-		os.Remove(tmp)
-		return err
-	}
-	return syncDir(dir)
-}
+// WriteFile replaces path by b: whole or not at all. Links are followed.
+func WriteFile(path string, b []byte) error { return files.WriteFile(path, b) }

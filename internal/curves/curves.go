@@ -61,9 +61,12 @@ func (s Series) Smooth(n int) Series {
 // writes them to path; its ending (.png, .svg, .pdf) is the format.
 func Save(path string, panels []Panel) error {
 	const width, height = 18 * vg.Centimeter, 9 * vg.Centimeter
+	if _, ok := KindOf(path); !ok {
+		return fmt.Errorf("draw %s: the name does not say the format; use .png, .svg or .pdf", path)
+	}
 	c, err := draw.NewFormattedCanvas(width, height*vg.Length(len(panels)), ext(path))
 	if err != nil {
-		return fmt.Errorf("draw %s: %w; use .png, .svg or .pdf", path, err)
+		return fmt.Errorf("draw %s: %w", path, err)
 	}
 	tiles := draw.Tiles{Rows: len(panels), Cols: 1, PadY: 4 * vg.Millimeter, PadTop: 2 * vg.Millimeter, PadRight: 4 * vg.Millimeter}
 	for i, p := range panels {

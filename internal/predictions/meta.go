@@ -6,7 +6,10 @@ import (
 )
 
 // format marks the files this package wrote.
-const format = "deeploop predictions 1"
+const (
+	formatName = "deeploop predictions "
+	format     = formatName + "1"
+)
 
 // Meta says where predictions come from. The zero value of a field means
 // "not known".

@@ -309,3 +309,57 @@ func TestGoldenPredictionsFile(t *testing.T) {
 		})
 	}
 }
+
+// A file of ours is known as such by its header alone, nothing else is.
+func TestKindKnowsOurFiles(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "p.zst")
+	m := make9(40)
+	m.write(t, path, m.source)
+	require.True(t, Kind.Is(path))
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	damaged := filepath.Join(dir, "damaged")
+	require.NoError(t, os.WriteFile(damaged, b[:len(b)-50], 0o644))
+	require.True(t, Kind.Is(damaged))
+	for name, text := range map[string]string{"text": "my notes, longer than a header", "short": "a", "head": string(b[:6])} {
+		other := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(other, []byte(text), 0o644))
+		require.False(t, Kind.Is(other), name)
+	}
+	require.False(t, Kind.Is(filepath.Join(dir, "none")))
+	require.False(t, Kind.Is(dir))
+}
+
+// Two evaluations that write one file at once leave one of both, whole.
+func TestTwoWritersOfOneFileDoNotMix(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.zst")
+	var writers [2]*Writer
+	m := make9(40)
+	for i := range writers {
+		w, err := Create(path, m.meta, m.rows, m.seqLen)
+		require.NoError(t, err)
+		defer w.Abort()
+		writers[i] = w
+	}
+	for at := range m.rows {
+		for i, w := range writers {
+			row := bytes.Repeat([]uint8{uint8(i + 2)}, m.seqLen)
+			require.NoError(t, w.Append(row, m.q[at:at+1], m.ids[at:at+1], m.tests[at:at+1]))
+		}
+	}
+	require.NoError(t, writers[0].Close(func(row int) (inputs, labels []uint8, err error) {
+		if row == 20 && !writers[1].done { // the other one finishes in the middle
+			require.NoError(t, writers[1].Close(m.source))
+		}
+		return m.source(row)
+	}))
+	f, err := Open(path)
+	require.NoError(t, err)
+	got, err := all(f.Preds, m.seqLen)
+	require.NoError(t, err)
+	require.Equal(t, bytes.Repeat([]uint8{2}, m.rows*m.seqLen), got)
+	entries, err := os.ReadDir(filepath.Dir(path))
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+}

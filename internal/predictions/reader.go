@@ -11,6 +11,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"deeploop/internal/files"
 	"deeploop/internal/safetensors"
 )
 
@@ -113,6 +114,19 @@ func (f *File) open() error {
 	}
 	return nil
 }
+
+// Kind recognises files that this package wrote, of any version, by their
+// header; the rows may be damaged.
+var Kind = files.Kind{Name: "predictions file of hrm eval", Is: func(path string) bool {
+	f := &File{Path: path}
+	r, err := f.stream()
+	if err != nil {
+		return false
+	}
+	defer r.Close()
+	h, err := safetensors.ReadHeader(r, -1)
+	return err == nil && strings.HasPrefix(h.Metadata["format"], formatName)
+}}
 
 // HasTokens reports whether the file holds inputs and labels.
 func (f *File) HasTokens() bool {

@@ -3,7 +3,6 @@ package predictions
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"deeploop/internal/files"
 	"deeploop/internal/safetensors"
 )
 
@@ -44,6 +44,9 @@ func Create(path string, meta Meta, rows, seqLen int) (*Writer, error) {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("create predictions: %w", err)
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		dir = os.TempDir() // a pipe or device: its folder is no place for files
 	}
 	tmp, err := os.CreateTemp(dir, ".preds-*")
 	if err != nil {
@@ -123,27 +126,16 @@ func (w *Writer) Close(src Source) error {
 	if err := w.enc.Close(); err != nil {
 		return fmt.Errorf("write predictions: %w", err)
 	}
-	partial := w.path + ".partial"
-	out, err := os.Create(partial)
-	if err != nil {
-		return fmt.Errorf("create predictions: %w", err)
-	}
-	err = errors.Join(w.assemble(out, src), out.Sync(), out.Close())
-	if err == nil {
-		err = os.Rename(partial, w.path)
-	}
-	if err != nil {
-		os.Remove(partial)
+	if err := files.Write(w.path, func(out io.Writer) error { return w.assemble(out, src) }); err != nil {
 		return fmt.Errorf("write predictions %s: %w", w.path, err)
 	}
-	syncDir(filepath.Dir(w.path))
 	return nil
 }
 
 // assemble writes the file as a row of zstd frames, which every decoder joins
 // again: header and small tensors, the preds as they lie in the temporary
 // file, inputs and labels.
-func (w *Writer) assemble(out *os.File, src Source) error {
+func (w *Writer) assemble(out io.Writer, src Source) error {
 	n, grid := []int{w.rows}, []int{w.rows, w.seqLen}
 	entries := []safetensors.Entry{
 		{Name: tIdentifiers, DType: "I32", Shape: n},
@@ -202,12 +194,4 @@ func (w *Writer) assemble(out *os.File, src Source) error {
 		}
 	}
 	return enc.Close()
-}
-
-// syncDir makes a rename durable where folders can be synced.
-func syncDir(dir string) {
-	if d, err := os.Open(dir); err == nil {
-		_ = d.Sync() // not every system can sync a folder
-		d.Close()
-	}
 }
