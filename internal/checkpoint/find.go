@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -69,6 +70,54 @@ func OpenFound(path string, which Choice) (*Reader, error) {
 			return r, err
 		}
 	}
+}
+
+// OpenLast opens the last checkpoint of the store, nil where it has none. The
+// error about a damaged one names the others.
+func (s *Store) OpenLast() (*Reader, error) {
+	for try := 0; ; try++ {
+		x, err := s.Index()
+		if err != nil {
+			return nil, err
+		}
+		if x.Last == nil {
+			refs, err := s.complete()
+			if err != nil || len(refs) == 0 {
+				return nil, err
+			}
+			x.Last = &refs[len(refs)-1]
+		}
+		dir := s.Path(*x.Last)
+		r, err := Open(dir)
+		if err == nil || exists(dir) || try == 3 { // else a training may have replaced it meanwhile
+			return r, s.Advise(err)
+		}
+	}
+}
+
+// Advise adds to an error about a damaged last checkpoint which others there
+// are; it returns any other error as it is.
+func (s *Store) Advise(err error) error {
+	if !Damaged(err) {
+		return err
+	}
+	x, indexErr := s.Index()
+	if indexErr != nil || x.Last == nil {
+		return err
+	}
+	others := ""
+	seen := map[string]bool{x.Last.Name: true}
+	for _, r := range x.refs() {
+		if dir := s.Path(r); !seen[r.Name] && exists(dir) {
+			others += " " + dir
+		}
+		seen[r.Name] = true
+	}
+	if others == "" {
+		return fmt.Errorf("%w; the run has no other checkpoint: start it again with --force", err)
+	}
+	return fmt.Errorf("%w; other checkpoints of this run:%s (to go on from the newest of them remove %s and %s)",
+		err, others, s.Path(*x.Last), filepath.Join(s.Dir, indexFile))
 }
 
 func exists(path string) bool {

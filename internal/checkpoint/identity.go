@@ -47,6 +47,9 @@ type Meta struct {
 	Program  string          `json:"program,omitempty"`  // version that wrote it
 	Config   json.RawMessage `json:"config,omitempty"`   // resolved settings, as a JSON object
 	Identity *Identity       `json:"identity,omitempty"` // of the dataset; absent without task embeddings
+	// DatasetHash is that of the training data's content; "" where the dataset
+	// has none, or in checkpoints of older programs.
+	DatasetHash string `json:"dataset_hash,omitempty"`
 }
 
 // ConfigChanges lists the keys whose value differs between two JSON objects,

@@ -40,7 +40,7 @@ func Open(dir string) (*Reader, error) {
 		f := r.files[t.Group]
 		if f == nil || !f.Has(t.Name) || f.Tensors[t.Name].DType != t.DType || !slices.Equal(f.Tensors[t.Name].Shape, t.Shape) {
 			r.Close()
-			return nil, badf("open checkpoint %s: tensor %s/%s is not in its file as %s says", dir, t.Group, t.Name, stateFile)
+			return nil, damagedf("open checkpoint %s: tensor %s/%s is not in its file as %s says", dir, t.Group, t.Name, stateFile)
 		}
 	}
 	return r, nil
@@ -50,13 +50,13 @@ func (r *Reader) openFile(fi fileInfo) error {
 	path := filepath.Join(r.dir, tensorFile(fi.Group))
 	st, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return badf("open checkpoint %s: %s is missing", r.dir, filepath.Base(path))
+		return damagedf("open checkpoint %s: %s is missing", r.dir, filepath.Base(path))
 	}
 	if err != nil {
 		return fmt.Errorf("open checkpoint: %w", err)
 	}
 	if st.Size() != fi.Size {
-		return badf("open checkpoint %s: %s has %d bytes, %d expected: it is cut short or damaged",
+		return damagedf("open checkpoint %s: %s has %d bytes, %d expected: it is cut short or damaged",
 			r.dir, filepath.Base(path), st.Size(), fi.Size)
 	}
 	sum, err := headerSum(path)
@@ -64,11 +64,11 @@ func (r *Reader) openFile(fi fileInfo) error {
 		return fmt.Errorf("open checkpoint: %w", err)
 	}
 	if sum != fi.HeaderSHA256 {
-		return badf("open checkpoint %s: the header of %s is damaged", r.dir, filepath.Base(path))
+		return damagedf("open checkpoint %s: the header of %s is damaged", r.dir, filepath.Base(path))
 	}
 	f, err := safetensors.Open(path)
 	if err != nil {
-		return badf("open checkpoint: %w", err)
+		return damagedf("open checkpoint: %w", err)
 	}
 	r.files[fi.Group] = f
 	return nil
@@ -249,14 +249,14 @@ func (r *Reader) readTensor(group, name string, dst []byte) error {
 		}
 		part = part[:min(chunk, n-at)]
 		if _, err := io.ReadFull(in, part); err != nil {
-			return badf("load checkpoint %s: read tensor %s/%s: %w", r.dir, group, name, err)
+			return damagedf("load checkpoint %s: read tensor %s/%s: %w", r.dir, group, name, err)
 		}
 		h.Write(part)
 	}
 	sum := hex.EncodeToString(h.Sum(nil))
 	for _, t := range r.st.Tensors {
 		if t.Group == group && t.Name == name && t.SHA256 != sum {
-			return badf("load checkpoint %s: tensor %s/%s is damaged: its bytes do not match their sha256", r.dir, group, name)
+			return damagedf("load checkpoint %s: tensor %s/%s is damaged: its bytes do not match their sha256", r.dir, group, name)
 		}
 	}
 	return nil

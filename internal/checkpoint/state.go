@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -61,23 +62,28 @@ func (s *state) marshal() ([]byte, error) {
 func readState(dir string) (*state, error) {
 	path := filepath.Join(dir, stateFile)
 	b, err := os.ReadFile(path)
-	if err != nil {
+	switch {
+	case errors.Is(err, os.ErrNotExist) && !exists(dir):
+		return nil, damagedf("open checkpoint %s: it does not exist", dir)
+	case errors.Is(err, os.ErrNotExist):
+		return nil, damagedf("open checkpoint %s: %s is missing", dir, stateFile)
+	case err != nil:
 		return nil, fmt.Errorf("open checkpoint: %w", err)
 	}
 	var e envelope
 	if err := json.Unmarshal(b, &e); err != nil {
-		return nil, badf("open checkpoint %s: %s is cut short or damaged (%w)", dir, stateFile, err)
+		return nil, damagedf("open checkpoint %s: %s is cut short or damaged (%w)", dir, stateFile, err)
 	}
 	if e.FormatVersion > FormatVersion {
 		return nil, badf("open checkpoint %s: it has format version %d, this program reads up to %d; use a newer program",
 			dir, e.FormatVersion, FormatVersion)
 	}
 	if e.FormatVersion < 1 {
-		return nil, badf("open checkpoint %s: %s names no format version", dir, stateFile)
+		return nil, damagedf("open checkpoint %s: %s names no format version", dir, stateFile)
 	}
 	var raw bytes.Buffer
 	if err := json.Compact(&raw, e.State); err != nil || hexSum(raw.Bytes()) != e.SHA256 {
-		return nil, badf("open checkpoint %s: %s is damaged: its content does not match its sha256", dir, stateFile)
+		return nil, damagedf("open checkpoint %s: %s is damaged: its content does not match its sha256", dir, stateFile)
 	}
 	s := &state{}
 	if err := json.Unmarshal(raw.Bytes(), s); err != nil {

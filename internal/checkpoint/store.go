@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"strings"
 )
 
 // Ref names one checkpoint of a Store.
@@ -43,6 +41,9 @@ type Store struct {
 	Keep int
 	// FreeBytes returns the free space at a path. Nil asks the system.
 	FreeBytes func(path string) (uint64, error)
+	// ForgetBest makes the next Save give up the best checkpoint, whose value
+	// no longer compares with later ones. Save sets it back.
+	ForgetBest bool
 }
 
 const tmpPrefix = ".tmp-"
@@ -67,7 +68,28 @@ func (s *Store) Index() (Index, error) {
 		return x, badf("read checkpoint index %s: it has format version %d, this program reads up to %d; use a newer program",
 			path, x.FormatVersion, FormatVersion)
 	}
+	if x.FormatVersion < 1 {
+		return x, badf("read checkpoint index %s: it names no format version, so it is no index of a run", path)
+	}
+	for _, r := range x.refs() {
+		if !stepName.MatchString(r.Name) { // also anything with a path in it
+			return x, badf("read checkpoint index %s: it is damaged: it names a checkpoint %q, expected a name like step-00000100; remove it, and it is made again from the step folders",
+				path, r.Name)
+		}
+	}
 	return x, nil
+}
+
+// refs lists the checkpoints in force, some perhaps twice.
+func (x Index) refs() []Ref {
+	refs := append([]Ref{}, x.Kept...)
+	if x.Best != nil {
+		refs = append(refs, x.Best.Ref)
+	}
+	if x.Last != nil {
+		refs = append(refs, *x.Last)
+	}
+	return refs
 }
 
 func (s *Store) writeIndex(x Index) error {
@@ -128,9 +150,13 @@ func (s *Store) save(step int, meta Meta, set *Set) (Ref, error) {
 	}
 	x.Kept = x.Kept[max(0, len(x.Kept)-max(0, s.Keep)):]
 	x.Last = &ref
+	if s.ForgetBest {
+		x.Best = nil
+	}
 	if err := s.writeIndex(x); err != nil {
 		return ref, err
 	}
+	s.ForgetBest = false
 	return ref, s.prune(x)
 }
 
@@ -189,80 +215,4 @@ func (s *Store) MarkEvaluated(step int, best *Best) error {
 		return fmt.Errorf("record the evaluation of step %d: %w", step, err)
 	}
 	return s.prune(x)
-}
-
-// Clean removes what an interrupted save left behind: temporary files and
-// checkpoints that the index does not name. Without an index the newest
-// complete checkpoint becomes the last one. Call it with the run's lock held.
-func (s *Store) Clean() error {
-	x, err := s.Index()
-	if err != nil {
-		return err
-	}
-	if x.Last == nil {
-		refs, err := s.complete()
-		if err != nil {
-			return err
-		}
-		if n := len(refs); n > 0 {
-			x.Last = &refs[n-1]
-			x.Kept = refs[:n-1]
-			if err := s.writeIndex(x); err != nil {
-				return err
-			}
-		}
-	}
-	return s.prune(x)
-}
-
-// complete lists the readable checkpoints, oldest first.
-func (s *Store) complete() ([]Ref, error) {
-	entries, err := os.ReadDir(s.Dir)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
-	var refs []Ref
-	for _, e := range entries {
-		if !stepName.MatchString(e.Name()) {
-			continue
-		}
-		r, err := Open(filepath.Join(s.Dir, e.Name()))
-		if err != nil {
-			return nil, err
-		}
-		refs = append(refs, Ref{e.Name(), r.Step()})
-		r.Close()
-	}
-	slices.SortStableFunc(refs, func(a, b Ref) int { return a.Step - b.Step })
-	return refs, nil
-}
-
-// prune removes every checkpoint and temporary file that x does not name.
-func (s *Store) prune(x Index) error {
-	entries, err := os.ReadDir(s.Dir)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	named := map[string]bool{}
-	for _, r := range x.Kept {
-		named[r.Name] = true
-	}
-	if x.Last != nil {
-		named[x.Last.Name] = true
-	}
-	if x.Best != nil {
-		named[x.Best.Name] = true
-	}
-	for _, e := range entries {
-		name := e.Name()
-		if strings.HasPrefix(name, tmpPrefix) || (stepName.MatchString(name) && !named[name]) {
-			if err := os.RemoveAll(filepath.Join(s.Dir, name)); err != nil {
-				return fmt.Errorf("remove an old checkpoint: %w", err)
-			}
-		}
-	}
-	return nil
 }
