@@ -23,7 +23,7 @@ type Error struct {
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.File != "" {
-		b.WriteString(e.File + ": ")
+		b.WriteString(Printable(e.File) + ": ")
 	}
 	if e.Task != "" {
 		fmt.Fprintf(&b, "task %q: ", e.Task)

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -19,11 +20,14 @@ func (l *loader) folder(dir string, top bool, depth int) error {
 	if err != nil {
 		return unreadable(dir, err)
 	}
+	defer l.enter(dir)()
 	var files, folders []string
 	for _, e := range entries { // by name
 		path := filepath.Join(dir, e.Name())
 		switch {
 		case strings.HasPrefix(e.Name(), "."):
+		case isDir(e, path) && l.loops(e, path):
+			l.notes.add("loop", "not read, links to a folder that it lies in", path)
 		case isDir(e, path):
 			folders = append(folders, path)
 		case strings.EqualFold(filepath.Ext(path), ".json"):
@@ -34,7 +38,7 @@ func (l *loader) folder(dir string, top bool, depth int) error {
 	sort.Strings(folders)
 	var inner []string
 	for _, f := range folders {
-		if depth < maxFolders && holdsJSON(f, depth+1) {
+		if depth < maxFolders && l.holdsJSON(f, depth+1) {
 			inner = append(inner, f)
 		} else if name := filepath.Base(f); name == "training" || name == "evaluation" {
 			l.notes.add("empty", "has no task files", f)
@@ -70,18 +74,38 @@ func isDir(e fs.DirEntry, path string) bool {
 	return err == nil && info.IsDir()
 }
 
+// enter notes that dir is being read until the returned function is called.
+func (l *loader) enter(dir string) func() {
+	l.inside = append(l.inside, realPath(dir))
+	return func() { l.inside = l.inside[:len(l.inside)-1] }
+}
+
+// loops reports whether a link leads to a folder being read or to one above
+// it, so that reading it would read the same again.
+func (l *loader) loops(e fs.DirEntry, path string) bool {
+	if e.Type()&fs.ModeSymlink == 0 {
+		return false
+	}
+	real := realPath(path)
+	return slices.ContainsFunc(l.inside, func(dir string) bool {
+		rel, err := filepath.Rel(real, dir)
+		return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+	})
+}
+
 // holdsJSON reports whether a folder has JSON files, itself or below.
-func holdsJSON(dir string, depth int) bool {
+func (l *loader) holdsJSON(dir string, depth int) bool {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return true // reading it will report why
 	}
+	defer l.enter(dir)()
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		switch {
 		case strings.HasPrefix(e.Name(), "."):
 		case isDir(e, path):
-			if depth < maxFolders && holdsJSON(path, depth+1) {
+			if depth < maxFolders && !l.loops(e, path) && l.holdsJSON(path, depth+1) {
 				return true
 			}
 		case strings.EqualFold(filepath.Ext(path), ".json"):

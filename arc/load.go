@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"deeploop/internal/files"
 )
 
 // Load reads tasks from files and folders, each recognised by what it holds:
@@ -44,6 +46,7 @@ type loader struct {
 	corpus *Corpus
 	notes  notes
 	seen   map[string]bool // files read, as absolute paths without links
+	inside []string        // folders being read, from the outermost, likewise
 }
 
 // path reads one input.
@@ -61,7 +64,7 @@ func (l *loader) path(path string) error {
 	if err := l.folder(filepath.Clean(path), true, 0); err != nil {
 		return err
 	}
-	if len(l.corpus.Sources) == before && !holdsJSON(path, 0) {
+	if len(l.corpus.Sources) == before && !l.holdsJSON(path, 0) {
 		entries, err := os.ReadDir(path)
 		if err == nil && len(entries) == 0 {
 			return fileErrorf(path, "is an empty folder, expected task files (*.json) or folders of them")
@@ -157,6 +160,9 @@ func (l *loader) read(path string) (fileContent, error) {
 		l.notes.add("again", "named more than once, read once", path)
 		return fileContent{}, nil
 	}
+	if err := CheckID(stemOf(path)); err != nil {
+		return fileContent{}, fileErrorf(path, "%v", err)
+	}
 	data, err := l.bytes(path)
 	if err != nil {
 		return fileContent{}, err
@@ -166,12 +172,9 @@ func (l *loader) read(path string) (fileContent, error) {
 
 // again reports whether the same file was read before.
 func (l *loader) again(path string) bool {
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
+	real := realPath(path)
+	if real == "" {
 		return false // reading it will report why
-	}
-	if abs, err := filepath.Abs(real); err == nil {
-		real = abs
 	}
 	if l.seen[real] {
 		return true
@@ -180,16 +183,35 @@ func (l *loader) again(path string) bool {
 	return false
 }
 
+// Largest files that are read, in bytes.
+const (
+	MaxTaskFile     = 64 << 20
+	MaxCombinedFile = 1 << 30 // *_challenges.json and *_solutions.json
+)
+
+// realPath is an absolute path without links, "" where there is none.
+func realPath(path string) string {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return ""
+	}
+	if abs, err := filepath.Abs(real); err == nil {
+		real = abs
+	}
+	return real
+}
+
 // bytes reads a file and records it as a source.
 func (l *loader) bytes(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, unreadable(path, err)
+	limit := int64(MaxTaskFile)
+	if isChallenges(path) || isSolutions(path) {
+		limit = MaxCombinedFile
 	}
-	if !info.Mode().IsRegular() {
-		return nil, fileErrorf(path, "is not a regular file (%v), expected a JSON file", info.Mode().Type())
+	data, err := files.Read(path, limit)
+	var bad *files.Error
+	if errors.As(err, &bad) {
+		return nil, fileErrorf(path, "%s", bad.Problem)
 	}
-	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, unreadable(path, err)
 	}

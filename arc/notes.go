@@ -31,6 +31,7 @@ func (n *notes) add(key, text, where string) {
 		n.byKey[key] = x
 		n.order = append(n.order, key)
 	}
+	where = Printable(where)
 	if len(x.where) > 0 && x.where[len(x.where)-1] == where {
 		return
 	}

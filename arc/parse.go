@@ -71,6 +71,9 @@ func parseFile(file, stem string, data []byte, n *notes) (fileContent, error) {
 		if m.key == "" {
 			return fileContent{}, fileErrorf(file, "has a task with an empty name, expected an id")
 		}
+		if err := CheckID(m.key); err != nil {
+			return fileContent{}, p.fail(place{task: m.key, index: -1}, -1, err)
+		}
 		p.pos = m.pos
 		task, inner, err := p.task(place{task: m.key, index: -1}, m.key, 2)
 		if err != nil {

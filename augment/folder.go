@@ -29,14 +29,14 @@ func checkTarget(out string, force bool) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("check output folder: %w", err)
+		return inputErrorf("write dataset: %w; choose another --out", err)
 	}
 	if !info.IsDir() {
 		return inputErrorf("write dataset: %s exists and is not a folder; choose another --out", out)
 	}
 	entries, err := os.ReadDir(out)
 	if err != nil {
-		return fmt.Errorf("check output folder: %w", err)
+		return inputErrorf("write dataset: %w; choose another --out", err)
 	}
 	if len(entries) == 0 {
 		return nil

@@ -166,8 +166,11 @@ func ReadManifest(dir string) (*Manifest, error) {
 		return nil, inputErrorf("open dataset %s: no %s in it, so it is %w of build-data or was not finished; run hrm build-data",
 			dir, ManifestName, ErrNotDataset)
 	}
+	if info, e := os.Stat(dir); e == nil && !info.IsDir() {
+		return nil, inputErrorf("open dataset %s: %w: it is a file, expected a folder that hrm build-data made", dir, ErrNotDataset)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("open dataset: %w", err)
+		return nil, inputErrorf("open dataset: %w", err)
 	}
 	var m Manifest
 	if err := json.Unmarshal(raw, &m); err != nil {
