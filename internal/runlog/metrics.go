@@ -186,6 +186,31 @@ func Read(path string) ([]Line, error) {
 	return lines, nil
 }
 
+// Holds reports whether the file at path is one of metrics: its first line
+// reads as one.
+func Holds(path string) bool {
+	line, ok := firstLine(path)
+	var l Line
+	return ok && json.Unmarshal(line, &l) == nil
+}
+
+// firstLine returns the first line of a regular file, if that is complete and
+// not huge.
+func firstLine(path string) ([]byte, bool) {
+	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
+		return nil, false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, false
+	}
+	defer f.Close()
+	head := make([]byte, 1<<16)
+	n, _ := io.ReadFull(f, head) // a short file is no error here
+	line, _, ok := bytes.Cut(head[:n], []byte{'\n'})
+	return line, ok
+}
+
 var errPartial = errors.New("incomplete line")
 
 // scan calls yield for every line until it returns false. A last line that

@@ -117,6 +117,23 @@ func TestSessionsAreAppended(t *testing.T) {
 `, content(t, path))
 }
 
+func TestHolds(t *testing.T) {
+	metrics := file(t)
+	require.False(t, Holds(metrics))
+	written(t, metrics)
+	require.True(t, Holds(metrics))
+	require.False(t, HoldsSessions(metrics))
+	sessions := file(t)
+	require.NoError(t, AppendSession(sessions, Session{Time: time.Unix(1, 0), Event: "start"}))
+	require.True(t, HoldsSessions(sessions))
+	require.False(t, Holds(filepath.Dir(metrics)), "a folder is no file")
+	for _, foreign := range []string{"", "epoch,loss\n1,2\n", "{}\n", `{"step":1,"event":"train"}`, "{\"loss\":1}\n", "[1]\n"} {
+		path := file(t)
+		require.NoError(t, os.WriteFile(path, []byte(foreign), 0o644))
+		require.False(t, Holds(path) || HoldsSessions(path), foreign)
+	}
+}
+
 func TestMemory(t *testing.T) {
 	require.Greater(t, ResidentBytes(), uint64(1<<20))
 	require.GreaterOrEqual(t, PeakBytes(), uint64(1<<20))

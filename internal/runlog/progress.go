@@ -105,12 +105,14 @@ func (p *Progress) Counter(what string) func(done, total int) {
 	if p.off() {
 		return func(int, int) {}
 	}
-	start := p.Now()
+	start, begun := p.Now(), false
 	return func(done, total int) {
 		now := p.Now()
-		if !p.due(now, false) || total <= 0 {
+		// What has been shown to begin is shown to end.
+		if total <= 0 || !p.due(now, begun && done >= total) {
 			return
 		}
+		begun = true
 		s := fmt.Sprintf("%s %d/%d  %.0f%%", what, done, total, 100*float64(done)/float64(total))
 		if done > 0 && done < total {
 			s += "  ETA " + duration(now.Sub(start).Seconds()/float64(done)*float64(total-done))

@@ -77,6 +77,19 @@ func TestPausesDoNotCountAsSpeed(t *testing.T) {
 	require.Contains(t, b.String(), "step 2/9  100 tok/s  ETA 7s")
 }
 
+// Without a terminal the last line of a count is its end, however soon it
+// follows.
+func TestCounterShowsItsEnd(t *testing.T) {
+	var b bytes.Buffer
+	p, c := progress(&b)
+	count := p.Counter("predicting")
+	for done := 1; done <= 12; done++ {
+		c.at = c.at.Add(time.Second)
+		count(done, 12)
+	}
+	require.Equal(t, "predicting 1/12  8%  ETA 11s\npredicting 6/12  50%  ETA 6s\npredicting 11/12  92%  ETA 1s\npredicting 12/12  100%\n", b.String())
+}
+
 func TestQuietOnlyWarns(t *testing.T) {
 	var b bytes.Buffer
 	p, _ := progress(&b)

@@ -35,3 +35,10 @@ func AppendSession(path string, s Session) error {
 	}
 	return f.Close()
 }
+
+// HoldsSessions reports whether the file at path is one of sessions.
+func HoldsSessions(path string) bool {
+	line, ok := firstLine(path)
+	var s Session
+	return ok && json.Unmarshal(line, &s) == nil && s.Event != "" && !s.Time.IsZero()
+}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"deeploop/internal/checkpoint"
@@ -46,12 +45,15 @@ type Run struct {
 	lock   *checkpoint.Lock
 	from   *checkpoint.Reader // what to resume from, until it is loaded; nil starts from the beginning
 	log    *runlog.Log
+	made   bool // Open made the folder
 }
 
 // Open locks the folder, making it if necessary. It refuses a folder that is
 // not empty unless told to resume or replace, and one that another process
 // uses. Nothing is removed before Train but leftovers of interrupted saves.
 func Open(f Folder) (*Run, error) {
+	_, err := os.Stat(f.Dir)
+	made := errors.Is(err, os.ErrNotExist)
 	if err := os.MkdirAll(f.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make run folder: %w", err)
 	}
@@ -59,7 +61,7 @@ func Open(f Folder) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Run{folder: f, lock: lock, store: checkpoint.Store{Dir: filepath.Join(f.Dir, checkpoint.Folder)}}
+	r := &Run{folder: f, made: made, lock: lock, store: checkpoint.Store{Dir: filepath.Join(f.Dir, checkpoint.Folder)}}
 	if err := r.inspect(); err != nil {
 		r.Close()
 		return nil, err
@@ -77,30 +79,11 @@ func (r *Run) inspect() error {
 	if err := r.store.Clean(); err != nil {
 		return err
 	}
-	x, err := r.store.Index()
-	if err != nil || x.Last == nil {
+	var err error
+	if r.from, err = r.store.OpenLast(); err != nil || r.from != nil {
 		return err
 	}
-	if r.from, err = checkpoint.Open(r.store.Path(*x.Last)); err != nil {
-		return fmt.Errorf("%w%s", err, r.others(x))
-	}
-	return nil
-}
-
-// others names the other checkpoints, for the message about a damaged one.
-func (r *Run) others(x checkpoint.Index) string {
-	refs := append([]checkpoint.Ref{}, x.Kept...)
-	if x.Best != nil && x.Best.Name != x.Last.Name {
-		refs = append(refs, x.Best.Ref)
-	}
-	if len(refs) == 0 {
-		return "; the run has no other checkpoint: start it again with --force"
-	}
-	s := "; other checkpoints of this run:"
-	for _, ref := range refs {
-		s += " " + r.store.Path(ref)
-	}
-	return s + fmt.Sprintf(" (to go on from the newest of them remove %s and its folder's index.json)", r.store.Path(*x.Last))
+	return r.refuseForeignMetrics()
 }
 
 func (r *Run) refuseExisting() error {
@@ -120,29 +103,6 @@ func (r *Run) refuseExisting() error {
 			r.folder.Dir, at)
 	}
 	return nil
-}
-
-// refuseForeign keeps --force away from folders that hold something else than
-// a run.
-func (r *Run) refuseForeign() error {
-	entries, err := os.ReadDir(r.folder.Dir)
-	if err != nil {
-		return fmt.Errorf("read run folder: %w", err)
-	}
-	ours := append([]string{checkpoint.Folder, MetricsFile, SessionsFile}, r.folder.Owned...)
-	other := ""
-	for _, e := range entries {
-		switch {
-		case slices.Contains(ours, e.Name()):
-			return nil
-		case e.Name() != checkpoint.LockFile:
-			other = e.Name()
-		}
-	}
-	if other == "" {
-		return nil
-	}
-	return cli.Usagef("run folder %s is not empty and holds no run (it has %s); choose another --run, or empty it yourself", r.folder.Dir, other)
 }
 
 // Checkpoint returns the checkpoint to resume from, nil when training starts
@@ -171,8 +131,10 @@ func (r *Run) path(name string) string { return filepath.Join(r.folder.Dir, name
 
 // clear removes what an earlier run left in the folder, and nothing else.
 func (r *Run) clear() error {
-	names := append([]string{checkpoint.Folder, MetricsFile, SessionsFile}, r.folder.Owned...)
-	for _, n := range names {
+	if err := r.store.Clear(); err != nil {
+		return fmt.Errorf("replace run: %w", err)
+	}
+	for _, n := range append([]string{MetricsFile, SessionsFile}, r.folder.Owned...) {
 		if err := os.RemoveAll(r.path(n)); err != nil {
 			return fmt.Errorf("replace run: %w", err)
 		}

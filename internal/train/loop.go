@@ -26,6 +26,9 @@ func (r *Run) Train(ctx context.Context, o Options, t Trainer) error {
 	}
 	r.store.Keep, r.store.FreeBytes = o.Keep, o.FreeBytes
 	l := &loop{run: r, o: o, t: t, p: o.Progress}
+	if ctx.Err() != nil { // while the model was built: nothing is touched
+		return fmt.Errorf("%w before the first step", cli.ErrInterrupted)
+	}
 	if err := l.start(); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"syscall"
@@ -96,7 +97,11 @@ func TestSignals(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		return // no signals between processes there
 	}
-	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as below nohup
+		signals = append(signals, syscall.SIGHUP)
+	}
+	for _, sig := range signals {
 		dir := filepath.Join(t.TempDir(), "run")
 		c, out, errs := child(t, dir)
 		_, err := io.CopyN(io.Discard, out, 4)

@@ -28,25 +28,40 @@ func (l *loop) start() error {
 	if err != nil {
 		return err
 	}
+	if err := l.session(event, ""); err != nil { // first, so that the folder shows what it is
+		return err
+	}
 	for name, b := range l.o.Files {
 		if err := checkpoint.WriteFile(l.run.path(name), b); err != nil {
 			return fmt.Errorf("write %s of the run: %w", name, err)
 		}
 	}
-	return l.session(event, "")
+	l.run.log, err = runlog.Open(l.run.path(MetricsFile), l.keep)
+	if err != nil {
+		return err
+	}
+	if last := l.run.log.LastStep(); last < l.step {
+		l.p.Warnf("%s ends at step %d, the checkpoint is at step %d: the lines between are lost", l.run.path(MetricsFile), last, l.step)
+	}
+	return nil
 }
 
-func (l *loop) begin() (err error) {
-	switch l.run.folder.How {
-	case Resume:
-		l.p.Notef("%s holds no checkpoint: starting from the beginning", l.run.folder.Dir)
-	case Replace:
-		if err := l.run.clear(); err != nil {
-			return err
-		}
+// keep accepts the metrics that the state in memory has seen.
+func (l *loop) keep(line runlog.Line) bool {
+	return line.Step < l.step || line.Step == l.step && (line.Event != runlog.Eval || l.index.Evaluated >= l.step)
+}
+
+func (l *loop) begin() error {
+	const from = "holds no checkpoint: starting from the beginning"
+	switch {
+	case l.run.folder.How == Resume && l.run.made: // a script may always resume, but a name may be mistyped
+		l.p.Warnf("run folder %s did not exist and %s%s", l.run.folder.Dir, from, l.run.near())
+	case l.run.folder.How == Resume:
+		l.p.Notef("%s %s", l.run.folder.Dir, from)
+	case l.run.folder.How == Replace:
+		return l.run.clear()
 	}
-	l.run.log, err = runlog.Open(l.run.path(MetricsFile), nil)
-	return err
+	return nil
 }
 
 func (l *loop) resume(ck *checkpoint.Reader) error {
@@ -55,33 +70,24 @@ func (l *loop) resume(ck *checkpoint.Reader) error {
 		return err
 	}
 	if err := ck.Load(l.state(), fresh...); err != nil {
-		return err
+		return l.run.store.Advise(err)
 	}
 	if err := l.t.Restored(fresh...); err != nil {
 		return fmt.Errorf("resume from %s: %w", ck.Dir(), err)
 	}
 	l.step, l.first, l.saved, l.lastGood = ck.Step(), ck.Step(), ck.Step(), ck.Dir()
-	if len(fresh) > 0 {
-		l.saved = -1 // the state in memory is no longer that of the file
-	}
 	if l.index, err = l.run.store.Index(); err != nil {
 		return err
+	}
+	if len(fresh) > 0 {
+		l.saved = -1 // the state in memory is no longer that of the file
+		l.index.Best, l.run.store.ForgetBest = nil, true
 	}
 	// Open files would keep the disk space of a checkpoint that a later save
 	// removes (and on Windows keep it from being removed).
 	l.run.from = nil
 	if err := ck.Close(); err != nil {
 		return fmt.Errorf("resume from %s: %w", ck.Dir(), err)
-	}
-	evaluated := l.index.Evaluated
-	l.run.log, err = runlog.Open(l.run.path(MetricsFile), func(line runlog.Line) bool {
-		return line.Step < l.step || line.Step == l.step && (line.Event != runlog.Eval || evaluated >= l.step)
-	})
-	if err != nil {
-		return err
-	}
-	if last := l.run.log.LastStep(); last < l.step {
-		l.p.Warnf("%s ends at step %d, the checkpoint is at step %d: the lines between are lost", l.run.path(MetricsFile), last, l.step)
 	}
 	l.p.Notef("resuming %s at step %d of %d", l.run.folder.Dir, l.step, l.o.Steps)
 	return nil
@@ -105,17 +111,34 @@ func (l *loop) fits(ck *checkpoint.Reader) (fresh []string, err error) {
 		return nil, cli.Usagef("resume from %s: settings differ from those of the run:\n  %s\nleave them as they were, or start another run with --run",
 			ck.Dir(), strings.Join(changes, "\n  "))
 	}
-	if have.Identity == nil || want.Identity == nil {
+	return l.sameData(ck)
+}
+
+// sameData compares the data of a checkpoint with the present one, first the
+// identifiers and then the content.
+func (l *loop) sameData(ck *checkpoint.Reader) (fresh []string, err error) {
+	have, want := ck.Meta(), l.o.Meta
+	afresh := []string{checkpoint.TaskEmbeddings, checkpoint.Carry}
+	if have.Identity != nil && want.Identity != nil {
+		if err := have.Identity.Check(*want.Identity); err != nil {
+			if !l.o.ResetTaskEmbeddings {
+				return nil, fmt.Errorf("resume from %s: %w", ck.Dir(), err)
+			}
+			l.p.Warnf("%d task embeddings start afresh: the dataset has other ids than the checkpoint's %d", want.Identity.Count, have.Identity.Count)
+			return afresh, nil
+		}
+	}
+	if have.DatasetHash == "" || want.DatasetHash == "" || have.DatasetHash == want.DatasetHash {
 		return nil, nil
 	}
-	if err := have.Identity.Check(*want.Identity); err != nil {
-		if !l.o.ResetTaskEmbeddings {
-			return nil, fmt.Errorf("resume from %s: %w", ck.Dir(), err)
-		}
-		l.p.Warnf("%d task embeddings start afresh: the dataset has other ids than the checkpoint's %d", want.Identity.Count, have.Identity.Count)
-		return []string{checkpoint.TaskEmbeddings, checkpoint.Carry}, nil
+	if !l.o.ResetTaskEmbeddings {
+		return nil, cli.Usagef("resume from %s: it was trained on a dataset with hash %s, this one has the same ids but other rows (hash %s), so its place in the data means nothing here; "+
+			"name the dataset it was trained on with --data, or go on with this one with --reset-task-embeddings",
+			ck.Dir(), have.DatasetHash, want.DatasetHash)
 	}
-	return nil, nil
+	l.p.Warnf("task embeddings and the place in the data start afresh: the dataset has other rows (hash %s) than the one trained on (hash %s)",
+		want.DatasetHash, have.DatasetHash)
+	return afresh, nil
 }
 
 // BrokenError is a run stopped because a number is not finite. Nothing was
