@@ -54,7 +54,7 @@ func (s Submission) NotMade() []string {
 	var missing []string
 	for _, a := range s {
 		for i, grids := range a.Tests {
-			for k := range attempts {
+			for k := range Attempts {
 				if k >= len(grids) || grids[k].Empty() {
 					missing = append(missing, fmt.Sprintf("%s test[%d].attempt_%d", a.ID, i, k+1))
 				}
@@ -62,4 +62,20 @@ func (s Submission) NotMade() []string {
 		}
 	}
 	return missing
+}
+
+// Beyond lists the attempts after the second, which no score of the ARC Prize
+// counts.
+func (s Submission) Beyond() []string {
+	var more []string
+	for _, a := range s {
+		for i, grids := range a.Tests {
+			for k := Attempts; k < len(grids); k++ {
+				if !grids[k].Empty() {
+					more = append(more, fmt.Sprintf("%s test[%d].attempt_%d", a.ID, i, k+1))
+				}
+			}
+		}
+	}
+	return more
 }

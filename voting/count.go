@@ -3,6 +3,7 @@ package voting
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"deeploop/arc"
@@ -188,7 +189,12 @@ func (c *Counter) readRow(b Rows, i int, canvas []uint8, key []byte) []byte {
 		}
 		v.test = c.first[task] + t
 	}
-	v.key = appendKey(v.key[:0], c.augs.Undo(id, cropInto(canvas, b.Preds[i*s:(i+1)*s], c.side)))
+	preds := b.Preds[i*s : (i+1)*s]
+	if at := slices.IndexFunc(preds, func(t uint8) bool { return t >= vocabulary }); at >= 0 {
+		v.err = fmt.Errorf("token %d of its answer is %d, expected 0 to %d: the predictions are damaged or of another vocabulary", at, preds[at], vocabulary-1)
+		return key
+	}
+	v.key = appendKey(v.key[:0], c.augs.Undo(id, cropInto(canvas, preds, c.side)))
 	return key
 }
 

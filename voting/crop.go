@@ -3,7 +3,10 @@ package voting
 import "deeploop/arc"
 
 // Tokens of a canvas: 0 pad, 1 end marker, 2 to 11 colours 0 to 9.
-const firstColor = 2
+const (
+	firstColor = 2
+	vocabulary = firstColor + arc.NumColors
+)
 
 // Crop returns the largest grid in the top left corner of a canvas that is
 // made of colours only: for every number of rows from the top, the width is

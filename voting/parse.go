@@ -79,6 +79,10 @@ func ParseSolutions(data []byte) ([]arc.Task, error) {
 	var problems []error
 	err := eachMember(data, `an object with a list of grids for each task`, func(id string, raw json.RawMessage) {
 		t := arc.Task{ID: id}
+		if err := arc.CheckID(id); err != nil {
+			problems = append(problems, fmt.Errorf("task %q: %w", id, err))
+			return
+		}
 		var outputs []json.RawMessage
 		if err := json.Unmarshal(raw, &outputs); err != nil || len(outputs) == 0 {
 			problems = append(problems, fmt.Errorf("task %q: found %s, expected a list of grids", id, clip(raw)))

@@ -23,8 +23,8 @@ type TaskAnswers struct {
 	Tests [][]arc.Grid
 }
 
-// attempts is how many attempts a submission has at each test input.
-const attempts = 2
+// Attempts is how many attempts a submission has at each test input.
+const Attempts = 2
 
 // Submission takes the two best answers of every test input, labelled or not.
 // Where the predictions have no such answer the attempt is [[0]]: no grid of a
@@ -36,16 +36,16 @@ func (v *Votes) Submission() Submission {
 	for i, t := range v.Tasks {
 		s[i] = TaskAnswers{ID: t.ID, Tests: make([][]arc.Grid, len(t.Tests))}
 		for j, test := range t.Tests {
-			grids := make([]arc.Grid, 0, attempts)
+			grids := make([]arc.Grid, 0, Attempts)
 			for _, c := range test.Ranked {
-				if len(grids) == attempts {
+				if len(grids) == Attempts {
 					break
 				}
 				if !c.Empty() {
 					grids = append(grids, c.Grid())
 				}
 			}
-			for len(grids) < attempts {
+			for len(grids) < Attempts {
 				grids = append(grids, arc.NewGrid(1, 1))
 			}
 			s[i].Tests[j] = grids
