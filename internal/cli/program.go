@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -116,5 +117,33 @@ func flagError(c *cobra.Command, err error) error {
 		}
 		return Usagef("unknown flag --%s; see %s --help", unknown.GetSpecifiedName(), c.CommandPath())
 	}
+	var invalid *pflag.InvalidValueError
+	var number *strconv.NumError
+	if errors.As(err, &invalid) && errors.As(err, &number) { // its words are those of a Go function
+		f := invalid.GetFlag()
+		return Usagef("--%s is %q, expected %s", f.Name, invalid.GetValue(), wanted(f.Value.Type(), errors.Is(err, strconv.ErrRange)))
+	}
 	return &UsageError{Err: err}
+}
+
+// wanted says what values a flag of one of pflag's types takes.
+func wanted(kind string, tooLarge bool) string {
+	list := strings.HasSuffix(kind, "Slice")
+	kind = strings.TrimSuffix(kind, "Slice")
+	what := "a whole number"
+	switch {
+	case kind == "bool":
+		what = "true or false"
+	case strings.HasPrefix(kind, "float"):
+		what = "a number"
+	case strings.HasPrefix(kind, "uint"):
+		what = "a whole number of at least 0"
+	}
+	if tooLarge {
+		what += " nearer to 0"
+	}
+	if list {
+		what += ", or several with commas between them"
+	}
+	return what
 }
