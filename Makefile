@@ -12,7 +12,7 @@ RACE_SKIP ?= Golden|MatchesRef|Gradient
 
 # Extra flags for a shorter demo, as in
 #   make demo DEMO_BUILD='--num-aug 2' DEMO_TRAIN='--steps 20' DEMO_EVAL='--augmentations 1'
-DEMO_BUILD ?=
+DEMO_BUILD ?= --num-aug 8
 ifeq ($(CGO),1)
 DEMO_TRAIN ?=
 DEMO_EVAL  ?=
