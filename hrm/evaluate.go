@@ -1,5 +1,7 @@
 package hrm
 
+import "context"
+
 // Evaluator runs the fixed maximum of segments on batches from fresh states,
 // as the reference evaluates.
 type Evaluator struct {
@@ -21,7 +23,8 @@ func NewEvaluator(s *Segment) *Evaluator {
 // Run evaluates one batch. Predictions, losses and q logits of the last
 // segment are in e.Segment afterwards. each, where not nil, is called after
 // every segment (from 1) with that segment's predictions and q logits there.
-func (e *Evaluator) Run(r Rows, each func(segment int)) (StepMetrics, error) {
+// Between segments it returns ctx's error once that is cancelled.
+func (e *Evaluator) Run(ctx context.Context, r Rows, each func(segment int)) (StepMetrics, error) {
 	s := e.Segment
 	s.load(r)
 	for i := range s.Batch {
@@ -32,6 +35,9 @@ func (e *Evaluator) Run(r Rows, each func(segment int)) (StepMetrics, error) {
 	}
 	most := s.Model.Config.HaltMaxSteps
 	for k := 1; k <= most; k++ {
+		if err := ctx.Err(); err != nil {
+			return StepMetrics{}, err
+		}
 		read := each != nil || k == most
 		if err := s.Eval(read); err != nil {
 			return StepMetrics{}, err

@@ -314,7 +314,7 @@ func goldenHRM(t *testing.T, g goldenCase, f *safetensors.File, be kernel.Backen
 	}
 
 	e := NewEvaluator(l.Segment)
-	got, err := e.Run(rows("step1.batch"), func(k int) {
+	got, err := e.Run(t.Context(), rows("step1.batch"), func(k int) {
 		n := fmt.Sprintf("eval%d", k)
 		near(t, "eval q_halt", f32(n+".q_halt_logits"), func(i int) float64 { return l.Segment.Q.QHalt[i] }, 5e-4, 0)
 		near(t, "eval q_continue", f32(n+".q_continue_logits"), func(i int) float64 { return l.Segment.Q.QContinue[i] }, 5e-4, 0)

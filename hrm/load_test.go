@@ -38,7 +38,7 @@ func TestAlphaStaysAtAnotherDepth(t *testing.T) {
 			s, err := NewSegment(m, ref.New(1), 2)
 			require.NoError(t, err)
 			defer s.Close()
-			_, err = NewEvaluator(s).Run(rows, nil)
+			_, err = NewEvaluator(s).Run(t.Context(), rows, nil)
 			require.NoError(t, err)
 			return append([]float32(nil), s.Logits(true).Float32s()...)
 		}

@@ -1,9 +1,11 @@
 package hrm
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,6 +13,7 @@ import (
 	"deeploop/deeploop"
 	"deeploop/internal/kernel"
 	"deeploop/internal/kernel/ref"
+	"deeploop/internal/optim"
 )
 
 func tiny() TrainConfig {
@@ -240,6 +243,66 @@ func TestCheckFindsBrokenMoments(t *testing.T) {
 	require.NoError(t, j.Check())
 	l.Params[2].V.SetAt(3, math.Inf(1))
 	require.ErrorContains(t, j.Check(), "moment of q_head.weight is +Inf at element 3")
+}
+
+// A loss that is not finite is named with the first thing upstream of it that
+// is not either.
+func TestBrokenLossNamesItsOrigin(t *testing.T) {
+	for want, spoil := range map[string]func(l *Learner){
+		"weight of H_level.":                func(l *Learner) { l.Model.H.Params()[0].Data.SetAt(1, math.NaN()) },
+		"task embedding of puzzle_emb.":     func(l *Learner) { l.Model.PuzzleTable.SetAt(3*8+2, math.Inf(1)) },
+		"state of z_L is NaN at element 0":  func(l *Learner) { l.Model.LInit.SetAt(0, math.NaN()) },
+		"output of logits is NaN":           func(l *Learner) { l.Segment.Logits(false).SetAt(0, math.NaN()) },
+		"gradient of embed_tokens.embeddin": func(l *Learner) { l.Params[0].G.SetAt(0, math.NaN()) },
+		"":                                  func(*Learner) {},
+	} {
+		for _, act := range []kernel.DType{kernel.Float32, kernel.BFloat16} {
+			c := tiny()
+			m, err := NewModel(c.Arch, act, 1)
+			require.NoError(t, err)
+			l, err := NewLearner(m, ref.New(1), c, 10)
+			require.NoError(t, err)
+			rows := randomRows(m.Config, c.GlobalBatchSize, 1)
+			rows.IDs[0], rows.IDs[1] = 3, 3
+			before := strings.HasPrefix(want, "weight") || strings.HasPrefix(want, "task") || strings.HasPrefix(want, "state")
+			if before {
+				spoil(l)
+			}
+			got, err := l.Forward(rows)
+			require.NoError(t, err)
+			if !before {
+				spoil(l)
+				got.LMLoss = math.NaN()
+			}
+			err = l.Check(got)
+			l.Segment.Close()
+			require.ErrorContains(t, err, "loss is NaN")
+			require.ErrorContains(t, err, want)
+			require.Equal(t, want == "", !strings.Contains(err.Error(), " of "), err)
+			var broken *optim.NonFinite
+			require.ErrorAs(t, err, &broken)
+		}
+	}
+}
+
+// An evaluation stops between two segments.
+func TestEvaluatorStopsBetweenSegments(t *testing.T) {
+	c := tiny()
+	c.Arch.HaltMaxSteps = 8
+	m, err := NewModel(c.Arch, kernel.Float32, 1)
+	require.NoError(t, err)
+	s, err := NewSegment(m, ref.New(1), 2)
+	require.NoError(t, err)
+	defer s.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	segments := 0
+	_, err = NewEvaluator(s).Run(ctx, randomRows(m.Config, 2, 1), func(k int) {
+		if segments = k; k == 3 {
+			cancel()
+		}
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, 3, segments)
 }
 
 func TestParamsCount(t *testing.T) {

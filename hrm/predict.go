@@ -19,14 +19,11 @@ func eachBatch(ctx context.Context, s *Segment, loader *EvalLoader, progress fun
 	e := NewEvaluator(s)
 	done := 0
 	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		n, err := loader.Next(rows, index)
 		if err != nil || n == 0 {
 			return err
 		}
-		m, err := e.Run(rows, nil)
+		m, err := e.Run(ctx, rows, nil)
 		if err != nil {
 			return err
 		}

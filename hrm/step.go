@@ -1,6 +1,7 @@
 package hrm
 
 import (
+	"errors"
 	"math"
 
 	"deeploop/internal/kernel"
@@ -133,11 +134,15 @@ func (l *Learner) Forward(offered Rows) (StepMetrics, error) {
 }
 
 // Check returns an error that names the first tensor with a NaN or infinite
-// gradient, or the loss itself.
+// gradient, or the loss itself and where it may come from.
 func (l *Learner) Check(m StepMetrics) error {
 	if v := m.Loss(); math.IsNaN(v) || math.IsInf(v, 0) {
-		return &optim.NonFinite{What: "loss", Index: -1, Value: v}
+		return errors.Join(&optim.NonFinite{What: "loss", Index: -1, Value: v}, l.origin())
 	}
+	return l.checkGradients()
+}
+
+func (l *Learner) checkGradients() error {
 	if _, err := optim.GradNorm(l.backend, l.Params); err != nil {
 		return err
 	}
@@ -145,6 +150,32 @@ func (l *Learner) Check(m StepMetrics) error {
 		return optim.Finite(l.backend, "gradient", p.Name, p.Grad())
 	}
 	return nil
+}
+
+// origin looks for what made the loss of the last Forward not finite, in the
+// order in which data flows: weights, task embeddings, states, logits, and
+// then gradients. It returns nil when all are finite.
+func (l *Learner) origin() error {
+	if err := optim.FiniteWeights(l.backend, l.Params); err != nil {
+		return err
+	}
+	s := l.Segment
+	if s.Puzzle != nil {
+		if err := optim.Finite(l.backend, "task embedding", s.Puzzle.Name, s.Puzzle.Data); err != nil {
+			return err
+		}
+	}
+	for _, f := range []struct {
+		what, name string
+		data       kernel.Buf
+	}{{"state", "z_L", s.ZL}, {"state", "z_H", s.ZH}, {"output", "logits", s.Logits(false)}} {
+		for i := range f.data.Len() { // of any type, also those that Finite does not take
+			if v := f.data.At(i); math.IsNaN(v) || math.IsInf(v, 0) {
+				return &optim.NonFinite{What: f.what, Tensor: f.name, Index: i, Value: v}
+			}
+		}
+	}
+	return l.checkGradients()
 }
 
 // Update runs the second half: the sparse sign update of the task embeddings,

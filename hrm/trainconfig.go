@@ -27,7 +27,7 @@ type TrainConfig struct {
 	Seed            int      `yaml:"seed" json:"seed" help:"seed of weights, sampling and halting"`
 	EvalSaveOutputs []string `yaml:"eval_save_outputs" json:"eval_save_outputs" help:"accepted from the reference's configs and not used: hrm eval writes the predictions"`
 
-	Steps              int     `yaml:"steps" json:"steps" help:"length of the whole schedule; 0 is computed from epochs as in the reference"`
+	Steps              int     `yaml:"steps" json:"steps" help:"length of the whole schedule; 0 means from epochs, as in the reference"`
 	EvalSteps          int     `yaml:"eval_steps" json:"eval_steps" help:"steps between evaluations; 0 is after each eval_interval epochs"`
 	EvalAugmentations  int     `yaml:"eval_augmentations" json:"eval_augmentations" help:"augmented copies of a task that evaluation during training uses beside the original; -1 is all"`
 	CheckpointInterval int     `yaml:"checkpoint_interval" json:"checkpoint_interval" help:"steps between checkpoints; 0 is only at evaluations and at the end"`

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"deeploop/deeploop"
+	"deeploop/internal/kernel"
 )
 
 // ConfigError is a configuration value that cannot work.
@@ -110,7 +111,7 @@ func (c TrainConfig) Validate() error {
 	k.whole("eval_augmentations", c.EvalAugmentations, -1, most)
 	k.whole("checkpoint_interval", c.CheckpointInterval, 0, most)
 	k.whole("keep", c.Keep, 0, most)
-	k.whole("threads", c.Threads, 0, 1<<12)
+	k.whole("threads", c.Threads, 0, kernel.MaxThreads)
 	k.whole("seed", c.Seed, 0, most)
 	k.real("lr", c.LR, 0, 10)
 	k.real("lr_min_ratio", c.LRMinRatio, 0, 1)

@@ -24,6 +24,9 @@
 // that starts with "kernel: ".
 package kernel
 
+// MaxThreads is the most threads a backend takes.
+const MaxThreads = 1 << 10
+
 // Backend computes. All methods are safe for any size, including odd tails
 // and one row.
 type Backend interface {

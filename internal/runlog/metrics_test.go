@@ -137,4 +137,7 @@ func TestHolds(t *testing.T) {
 func TestMemory(t *testing.T) {
 	require.Greater(t, ResidentBytes(), uint64(1<<20))
 	require.GreaterOrEqual(t, PeakBytes(), uint64(1<<20))
+	if all := PhysicalBytes(); all != 0 {
+		require.Greater(t, all, ResidentBytes())
+	}
 }

@@ -83,9 +83,9 @@ func Open(r Request) (Choice, error) {
 	if err != nil {
 		return Choice{}, err
 	}
-	switch most := 1 << 10; {
-	case threads < 0 || threads > most:
-		return Choice{}, errorf("threads is %d, expected 1 to %d, or 0 for one per processor", threads, most)
+	switch {
+	case threads < 0 || threads > kernel.MaxThreads:
+		return Choice{}, errorf("threads is %d, expected 1 to %d, or 0 for one per processor", threads, kernel.MaxThreads)
 	case threads == 0:
 		threads = runtime.GOMAXPROCS(0) // affinity and container limits are in it
 	}

@@ -1,0 +1,73 @@
+package hrm
+
+import (
+	"fmt"
+
+	"deeploop/internal/kernel"
+)
+
+// MemoryError is a model that does not fit into the machine's memory.
+type MemoryError struct {
+	What       string  // what needs it
+	Need, Have float64 // bytes
+	Advice     string
+}
+
+func (e *MemoryError) Error() string {
+	return fmt.Sprintf("%s needs at least %s of memory, this machine has %s; %s", e.What, gigabytes(e.Need), gigabytes(e.Have), e.Advice)
+}
+
+// BadInput marks the error as the user's, for exit code 2.
+func (e *MemoryError) BadInput() bool { return true }
+
+func gigabytes(bytes float64) string { return fmt.Sprintf("%.3g GB", bytes/1e9) }
+
+// CheckTraining returns a *MemoryError when training certainly needs more
+// memory than have bytes (0: unknown, everything fits). It counts low, so that
+// nothing that would run is refused, and in floating point, so that no size
+// overflows. The architecture must have the dataset's sizes.
+func (c TrainConfig) CheckTraining(act kernel.DType, have uint64) error {
+	copies := 4 // weight, gradient, two moments
+	if c.EMA {
+		copies++
+	}
+	need := c.Arch.modelBytes(act, copies) + c.Arch.segmentBytes(act, c.GlobalBatchSize) + c.Arch.tapeBytes(act, c.GlobalBatchSize)
+	return fits(fmt.Sprintf("training %d parameters on batches of %d rows", c.Arch.NumParams(), c.GlobalBatchSize),
+		need, have, "use a smaller global_batch_size or arch.hidden_size, or fewer layers")
+}
+
+// CheckEvaluation is CheckTraining for evaluating batches of so many rows.
+func (c Config) CheckEvaluation(act kernel.DType, batch int, have uint64) error {
+	const copies = 2 // a parameter always has room for its gradient
+	return fits(fmt.Sprintf("evaluating %d parameters on batches of %d rows", c.NumParams(), batch),
+		c.modelBytes(act, copies)+c.segmentBytes(act, batch), have, "use a smaller batch")
+}
+
+func fits(what string, need float64, have uint64, advice string) error {
+	if have == 0 || need <= float64(have) {
+		return nil
+	}
+	return &MemoryError{What: what, Need: need, Have: float64(have), Advice: advice}
+}
+
+// modelBytes are so many copies of the trained parameters, and the task
+// embeddings.
+func (c Config) modelBytes(act kernel.DType, copies int) float64 {
+	size := float64(act.Master().Size())
+	return size * (float64(copies)*float64(c.NumParams()) + float64(c.NumPuzzleIdentifiers)*float64(c.PuzzleEmbDim))
+}
+
+// segmentBytes are the two states, the embedded input, one block's widest
+// activation and the logits of a batch.
+func (c Config) segmentBytes(act kernel.DType, batch int) float64 {
+	row := 3*c.HiddenSize + max(3*c.HiddenSize, 2*c.MLPWidth()) + c.VocabSize
+	return float64(act.Size()) * float64(batch) * float64(c.Positions()) * float64(row)
+}
+
+// tapeBytes are what the blocks of the two calls with gradient keep for the
+// backward pass: queries, keys and values, the attention's result, gate, up
+// and their product, and what goes into each sublayer.
+func (c Config) tapeBytes(act kernel.DType, batch int) float64 {
+	row := 6*c.HiddenSize + 3*c.MLPWidth()
+	return float64(act.Size()) * float64(batch) * float64(c.Positions()) * float64(row) * float64(c.HLayers+c.LLayers)
+}
