@@ -31,17 +31,21 @@ func (c *compute) addFlags(fs *pflag.FlagSet) {
 // open chooses the kernel and says which and why on the first line. given
 // tells that the kernel was asked for and the environment does not count.
 func (c compute) open(s *cli.Streams, given bool) (pick.Choice, error) {
-	r := pick.Request{
-		Kernel: c.kernel, Precision: c.precision, Threads: c.threads,
-		KernelFrom: c.kernelFrom, PrecisionFrom: c.precisionFrom,
-	}
-	if env := os.Getenv(kernelVariable); env != "" && !given {
-		r.Kernel, r.KernelFrom = env, "by $"+kernelVariable
-	}
+	r := pick.Request{Precision: c.precision, Threads: c.threads, PrecisionFrom: c.precisionFrom}
+	r.Kernel, r.KernelFrom = c.asked(given)
 	choice, err := pick.Open(r)
 	if err != nil {
 		return choice, fmt.Errorf("choose a kernel: %w", err)
 	}
 	fmt.Fprintln(s.Err, choice.Reason)
 	return choice, nil
+}
+
+// asked is the kernel that was asked for, and who did where it was not the
+// command line or a file.
+func (c compute) asked(given bool) (kernel, from string) {
+	if env := os.Getenv(kernelVariable); env != "" && !given {
+		return env, "by $" + kernelVariable
+	}
+	return c.kernel, c.kernelFrom
 }

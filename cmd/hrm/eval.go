@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,8 @@ import (
 	"deeploop/hrm"
 	"deeploop/internal/checkpoint"
 	"deeploop/internal/cli"
+	"deeploop/internal/files"
+	"deeploop/internal/kernel/pick"
 	"deeploop/internal/predictions"
 	"deeploop/internal/runlog"
 	"deeploop/internal/train"
@@ -31,6 +34,7 @@ type evalOptions struct {
 	batch           int
 	depth           hrm.Depth
 	last, quiet     bool
+	force           bool
 	compute         compute
 	kernelGiven     bool
 }
@@ -67,12 +71,18 @@ best checkpoint, and the average of the weights where the run kept one.`,
 	f.IntVar(&o.depth.HaltMaxSteps, "halt-max-steps", 0, "segments of every row (default that of the training)")
 	f.IntVar(&o.batch, "batch", 0, "rows at a time (default the training's global_batch_size)")
 	f.StringVar(&o.out, "out", "", "predictions `FILE` (default in the run's folder, below "+evalFolder+"/)")
+	f.BoolVar(&o.force, "force", false, "replace a FILE that is no predictions file too")
 	f.BoolVar(&o.quiet, "quiet", false, "no progress")
 	o.compute.addFlags(f)
 	return cmd
 }
 
 func evalRun(ctx context.Context, s *cli.Streams, o evalOptions) error {
+	if o.out != "" { // before any work
+		if _, err := checkPredictions(o); err != nil {
+			return err
+		}
+	}
 	ck, err := openEvaluated(o)
 	if err != nil {
 		return err
@@ -125,7 +135,11 @@ func evalRun(ctx context.Context, s *cli.Streams, o evalOptions) error {
 		return err
 	}
 	if o.out == "" {
-		o.out = evalPath(ck, weights, o)
+		o.out = evalPath(ck, evalName(ck, weights, d, o, c, choice))
+	}
+	replaces, err := checkPredictions(o)
+	if err != nil {
+		return err
 	}
 	if !o.quiet {
 		fmt.Fprintf(s.Err, "checkpoint %s: step %d, %s weights\n%s\n", ck.Dir(), ck.Step(), weights, describeDataset(d))
@@ -151,7 +165,13 @@ func evalRun(ctx context.Context, s *cli.Streams, o evalOptions) error {
 	if err != nil {
 		return err
 	}
-	return evalSummary(s, o.out, loader.Rows(), metrics, time.Since(start))
+	did := "wrote"
+	if replaces {
+		did = "replaced"
+	}
+	fmt.Fprintf(s.Out, "%s %s: %d rows in %.1f s\n", did, o.out, loader.Rows(), time.Since(start).Seconds())
+	evalSummary(s, metrics)
+	return nil
 }
 
 // openEvaluated opens the checkpoint that the flags choose.
@@ -213,18 +233,38 @@ func evalDataset(s *cli.Streams, o evalOptions, ck *checkpoint.Reader, c *hrm.Tr
 	return d, nil
 }
 
-// evalPath is where the predictions of a checkpoint go: in its run's folder,
-// under a name that says what they are of.
-func evalPath(ck *checkpoint.Reader, weights string, o evalOptions) string {
+// checkPredictions refuses a file that cannot be written, and says whether it
+// holds earlier predictions.
+func checkPredictions(o evalOptions) (replaces bool, err error) {
+	if replaces, err = files.Check(o.out, predictions.Kind, o.force, true); err != nil {
+		return false, fmt.Errorf("write predictions: %w", err)
+	}
+	return replaces, nil
+}
+
+// evalPath is where the predictions of a checkpoint go: in its run's folder.
+func evalPath(ck *checkpoint.Reader, name string) string {
 	dir := filepath.Dir(ck.Dir())
 	if filepath.Base(dir) == checkpoint.Folder {
 		dir = filepath.Dir(dir)
 	}
+	return filepath.Join(dir, evalFolder, name, predictions.FileName)
+}
+
+// evalName tells evaluations of a checkpoint apart: all that changes
+// predictions is in it, beside weights, copies and dataset only where it is
+// not as in the training.
+func evalName(ck *checkpoint.Reader, weights string, d *augment.Dataset, o evalOptions, c hrm.TrainConfig, choice pick.Choice) string {
 	copies := "all"
 	if o.augmentations != hrm.AllAugmentations {
 		copies = fmt.Sprint(o.augmentations)
 	}
 	name := fmt.Sprintf("%s-%s-aug-%s", filepath.Base(ck.Dir()), weights, copies)
+	if d.Manifest != nil {
+		name += fmt.Sprintf("-data-%.8s", d.Manifest.DatasetHash)
+	} else if id, err := hrm.DatasetIdentity(d); err == nil { // of the reference builder
+		name += fmt.Sprintf("-names-%.8s", id.SHA256)
+	}
 	for _, d := range []struct {
 		tag string
 		n   int
@@ -233,14 +273,21 @@ func evalPath(ck *checkpoint.Reader, weights string, o evalOptions) string {
 			name += fmt.Sprintf("-%s%d", d.tag, d.n)
 		}
 	}
-	return filepath.Join(dir, evalFolder, name, predictions.FileName)
+	if precision := strings.ToLower(choice.Precision.String()); o.compute.precision != c.Precision && precision != c.Precision {
+		name += "-" + precision
+	}
+	// A training that left the kernel to the machine is evaluated alike.
+	kernel := choice.Backend.Name()
+	if asked, _ := o.compute.asked(o.kernelGiven); asked != c.Kernel && (asked != pick.Auto || kernel != c.Kernel) {
+		name += "-" + kernel
+	}
+	return name
 }
 
-func evalSummary(s *cli.Streams, path string, rows int, m runlog.Metrics, took time.Duration) error {
-	fmt.Fprintf(s.Out, "wrote %s: %d rows in %.1f s\n", path, rows, took.Seconds())
+func evalSummary(s *cli.Streams, m runlog.Metrics) {
 	if _, ok := m["exact_accuracy"]; !ok {
 		fmt.Fprintln(s.Out, "no row has an answer to compare with")
-		return nil
+		return
 	}
 	for _, line := range []struct{ label, key string }{
 		{"cells right", "accuracy"}, {"rows exactly right", "exact_accuracy"}, {"halt decisions right", "q_halt_accuracy"},
@@ -248,5 +295,4 @@ func evalSummary(s *cli.Streams, path string, rows int, m runlog.Metrics, took t
 		fmt.Fprintf(s.Out, "%-21s %6.2f%%\n", line.label, 100*m[line.key])
 	}
 	fmt.Fprintf(s.Out, "%-21s %s\n", "next", "hrm score")
-	return nil
 }

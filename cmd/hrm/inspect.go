@@ -35,7 +35,12 @@ settings, seed, kernel and thread count have equal digests at equal steps,
 wherever they ran and however often they were interrupted.`,
 		Example: `  hrm inspect
   hrm inspect runs/demo --digest | tail -1`,
-		Args: cobra.MaximumNArgs(1),
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return cli.Usagef("unexpected argument %q; see %s --help", args[1], c.CommandPath())
+			}
+			return nil
+		},
 		RunE: func(_ *cobra.Command, args []string) error { return inspectRun(s.Out, o, args) },
 	}
 	cmd.Flags().BoolVar(&o.digest, "digest", false, "print one hash of the whole state, last")

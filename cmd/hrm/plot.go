@@ -9,6 +9,7 @@ import (
 
 	"deeploop/internal/cli"
 	"deeploop/internal/curves"
+	"deeploop/internal/files"
 	"deeploop/internal/runlog"
 	"deeploop/internal/train"
 )
@@ -18,6 +19,7 @@ type plotOptions struct {
 	metrics []string
 	smooth  int
 	out     string
+	force   bool
 }
 
 func newPlotCmd(s *cli.Streams) *cobra.Command {
@@ -38,6 +40,7 @@ newest one below runs/ when nothing is named.`,
 	f.StringSliceVar(&o.metrics, "metric", []string{"lm_loss", "exact_accuracy"}, "metrics of metrics.jsonl to draw")
 	f.IntVar(&o.smooth, "smooth", 100, "steps that a training value is averaged over")
 	f.StringVar(&o.out, "out", "", "picture `FILE`: .png, .svg or .pdf (default curves.png in the first run's folder)")
+	f.BoolVar(&o.force, "force", false, "replace a FILE that is no such picture too")
 	return cmd
 }
 
@@ -54,6 +57,13 @@ func plotRun(s *cli.Streams, o plotOptions, runs []string) error {
 	}
 	if o.out == "" {
 		o.out = filepath.Join(runs[0], "curves.png")
+	}
+	kind, known := curves.KindOf(o.out)
+	if !known {
+		return cli.Usagef("draw curves: %s does not say the format, expected a name that ends in .png, .svg or .pdf", o.out)
+	}
+	if _, err := files.Check(o.out, kind, o.force, false); err != nil {
+		return fmt.Errorf("draw curves: %w", err)
 	}
 	var panels []curves.Panel
 	for _, m := range o.metrics {

@@ -3,11 +3,12 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
-	"deeploop/internal/checkpoint"
 	"deeploop/internal/cli"
+	"deeploop/internal/files"
 	"deeploop/voting"
 )
 
@@ -19,8 +20,10 @@ type scoreOptions struct {
 	ladder            []int
 	json, perTask     bool
 	submission        string
+	force             bool
 
 	ladderGiven bool
+	replaces    bool // submission is a file already
 }
 
 func newScoreCmd(s *cli.Streams) *cobra.Command {
@@ -54,6 +57,7 @@ With --answers a file in the form of Kaggle's ARC Prize is scored instead.`,
 	f.BoolVar(&o.json, "json", false, "print one JSON document")
 	f.BoolVar(&o.perTask, "per-task", false, "print every test input's result")
 	f.StringVar(&o.submission, "submission", "", "write the two best answers of every test input to this `FILE`")
+	f.BoolVar(&o.force, "force", false, "with --submission: replace also a file that is no submission")
 	f.StringVar(&o.answers, "answers", "", "score this submission `FILE`; needs --truth")
 	f.StringVar(&o.truth, "truth", "", "ground truth `DIR|FILE`: tasks, Kaggle files or a dataset; with predictions it is only compared with the dataset's")
 	return cmd
@@ -68,8 +72,15 @@ func scoreRun(s *cli.Streams, o scoreOptions) error {
 			return cli.Usagef("--ladder has %d, expected numbers of at least 1", k)
 		}
 	}
+	slices.Sort(o.ladder)
+	o.ladder = slices.Compact(o.ladder)
 	var r *report
 	var err error
+	if o.submission != "" && o.answers == "" {
+		if o.replaces, err = files.Check(o.submission, files.Submission, o.force, false); err != nil {
+			return fmt.Errorf("write submission: %w", err)
+		}
+	}
 	if o.answers != "" {
 		r, err = scoreAnswers(o)
 	} else {
@@ -90,7 +101,7 @@ func writeSubmission(path string, sub voting.Submission) error {
 	if err := sub.Write(&b); err != nil {
 		return err
 	}
-	if err := checkpoint.WriteFile(path, b.Bytes()); err != nil {
+	if err := files.WriteFile(path, b.Bytes()); err != nil {
 		return fmt.Errorf("write submission %s: %w", path, err)
 	}
 	return nil

@@ -48,7 +48,7 @@ func scorePredictions(s *cli.Streams, o scoreOptions) (*report, error) {
 		if err := writeSubmission(o.submission, votes.Submission()); err != nil {
 			return nil, err
 		}
-		r.Submission = o.submission
+		r.Submission, r.SubmissionReplaced = o.submission, o.replaces
 	}
 	return r, nil
 }

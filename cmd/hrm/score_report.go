@@ -20,15 +20,19 @@ type report struct {
 	Dataset     *datasetReport     `json:"dataset,omitempty"`
 	Answers     string             `json:"answers,omitempty"` // file of --answers
 	Truth       string             `json:"truth,omitempty"`   // path of --truth
-	// TruthSHA256 is voting.HashTruth: the version of the right answers.
-	TruthSHA256 string          `json:"truth_sha256"`
-	Coverage    voting.Coverage `json:"coverage"`
-	Votes       *votesReport    `json:"votes,omitempty"`
-	Headline    scoreReport     `json:"headline"`
-	Ladder      []scoreReport   `json:"ladder"`
-	Submission  string          `json:"submission,omitempty"` // file written
-	Tasks       []taskReport    `json:"tasks,omitempty"`      // with --per-task
-	Warnings    []string        `json:"warnings"`
+	// TruthSHA256 is voting.HashTruth: the version of the right answers; "" where
+	// the inputs are not known. TruthOutputsSHA256 is voting.HashOutputs.
+	TruthSHA256        string `json:"truth_sha256"`
+	TruthOutputsSHA256 string `json:"truth_outputs_sha256"`
+
+	Coverage           voting.Coverage `json:"coverage"`
+	Votes              *votesReport    `json:"votes,omitempty"`
+	Headline           scoreReport     `json:"headline"`
+	Ladder             []scoreReport   `json:"ladder"`
+	Submission         string          `json:"submission,omitempty"`          // file written
+	SubmissionReplaced bool            `json:"submission_replaced,omitempty"` // it was there before
+	Tasks              []taskReport    `json:"tasks,omitempty"`               // with --per-task
+	Warnings           []string        `json:"warnings"`
 
 	warnings []string // beside those about coverage
 	perTask  bool
@@ -94,10 +98,11 @@ type candidateReport struct {
 
 func newReport(o scoreOptions, tasks []arc.Task, results []voting.TaskResult, ladder []int) *report {
 	r := &report{
-		TruthSHA256: voting.HashTruth(tasks),
-		Coverage:    voting.Cover(results),
-		Headline:    reportScore(voting.ScoreAt(results, o.votes)),
-		perTask:     o.perTask,
+		TruthSHA256:        voting.HashTruth(tasks),
+		TruthOutputsSHA256: voting.HashOutputs(tasks),
+		Coverage:           voting.Cover(results),
+		Headline:           reportScore(voting.ScoreAt(results, o.votes)),
+		perTask:            o.perTask,
 	}
 	for _, s := range voting.Ladder(results, ladder) {
 		r.Ladder = append(r.Ladder, reportScore(s))
@@ -238,7 +243,10 @@ func (r *report) writeText(s *cli.Streams) error {
 		fmt.Fprintf(&b, "answers       %s\ntruth         %s\n", r.Answers, r.Truth)
 	}
 	c := r.Coverage
-	fmt.Fprintf(&b, "truth sha256  %s\n", r.TruthSHA256)
+	if r.TruthSHA256 != "" {
+		fmt.Fprintf(&b, "truth sha256  %s\n", r.TruthSHA256)
+	}
+	fmt.Fprintf(&b, "outputs only  %s\n", r.TruthOutputsSHA256)
 	fmt.Fprintf(&b, "coverage      %d of %d tasks, %d of %d test inputs", c.TasksAnswered, c.Tasks, c.Answered, c.TestInputs)
 	if c.Unlabelled > 0 {
 		fmt.Fprintf(&b, "; %d unlabelled, in no denominator", c.Unlabelled)
@@ -257,7 +265,10 @@ func (r *report) writeText(s *cli.Streams) error {
 	w = tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
 	writeScore(w, r.Headline)
 	w.Flush()
-	if r.Submission != "" {
+	switch {
+	case r.SubmissionReplaced:
+		fmt.Fprintf(&b, "submission: replaced %s\n", r.Submission)
+	case r.Submission != "":
 		fmt.Fprintf(&b, "submission written to %s\n", r.Submission)
 	}
 	_, err := fmt.Fprint(s.Out, b.String())

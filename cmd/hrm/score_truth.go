@@ -14,6 +14,7 @@ import (
 	"deeploop/arc"
 	"deeploop/augment"
 	"deeploop/internal/cli"
+	"deeploop/internal/files"
 	"deeploop/voting"
 )
 
@@ -133,16 +134,19 @@ func identifiersFile(data string) (string, bool) {
 // What ends like an augmentation is one only if the list also has the task
 // itself, so that task names may have any form.
 func readNames(path string) ([]voting.Name, []augment.Augmentation, error) {
-	raw, err := os.ReadFile(path)
+	raw, err := files.Read(path, arc.MaxCombinedFile)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("read identifiers: %w", err)
 	}
 	var list []string
 	if err := json.Unmarshal(raw, &list); err != nil || len(list) == 0 {
 		return nil, nil, cli.Usagef("read identifiers %s: found no list of names, expected [\"<blank>\", \"TASK\", \"TASK_t0_0123456789\", ...]", path)
 	}
 	known := make(map[string]bool, len(list))
-	for _, n := range list {
+	for i, n := range list {
+		if err := arc.CheckID(n); err != nil {
+			return nil, nil, cli.Usagef("read identifiers %s: entry %d (%.60q) %w", path, i, n, err)
+		}
 		known[n] = true
 	}
 	names := make([]voting.Name, len(list))
@@ -185,9 +189,9 @@ func loadTruth(path string) ([]arc.Task, []string, error) {
 
 // loadSolutions reads right answers as Kaggle publishes them.
 func loadSolutions(path string) ([]arc.Task, error) {
-	raw, err := os.ReadFile(path)
+	raw, err := files.Read(path, arc.MaxCombinedFile)
 	if err != nil {
-		return nil, &cli.UsageError{Err: fmt.Errorf("read ground truth: %w", err)}
+		return nil, fmt.Errorf("read ground truth: %w", err)
 	}
 	tasks, err := voting.ParseSolutions(raw)
 	if err == nil {

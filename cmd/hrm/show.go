@@ -14,12 +14,14 @@ import (
 
 	"deeploop/arc"
 	"deeploop/internal/cli"
+	"deeploop/internal/files"
 )
 
 // showOptions are the flags of hrm show.
 type showOptions struct {
 	png, svg string
 	color    string
+	force    bool
 }
 
 func newShowCmd(s *cli.Streams) *cobra.Command {
@@ -41,6 +43,7 @@ terminal) cells are digits.`,
 	}
 	cmd.Flags().StringVar(&opt.png, "png", "", "write a PNG picture to this `FILE` instead")
 	cmd.Flags().StringVar(&opt.svg, "svg", "", "write an SVG picture to this `FILE` instead")
+	cmd.Flags().BoolVar(&opt.force, "force", false, "replace a FILE that is no such picture too")
 	cmd.Flags().StringVar(&opt.color, "color", "auto", "colour in the terminal: auto, always or never")
 	return cmd
 }
@@ -50,9 +53,10 @@ func showRun(s *cli.Streams, opt showOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	for _, f := range []struct{ file, ext string }{{opt.png, ".png"}, {opt.svg, ".svg"}} {
-		if f.file != "" && !strings.EqualFold(filepath.Ext(f.file), f.ext) {
-			return cli.Usagef("write picture %s: the name does not end in %s, expected one that does", f.file, f.ext)
+	pictures := []picture{{opt.png, ".png", files.PNG, arc.WritePNG, false}, {opt.svg, ".svg", files.SVG, arc.WriteSVG, false}}
+	for i := range pictures {
+		if err := pictures[i].check(opt.force); err != nil {
+			return err
 		}
 	}
 	if len(args) == 0 {
@@ -85,13 +89,13 @@ func showRun(s *cli.Streams, opt showOptions, args []string) error {
 		}
 		return nil
 	}
-	if opt.png != "" {
-		if err := writePicture(s, opt.png, tasks, arc.WritePNG); err != nil {
+	for _, p := range pictures {
+		if p.file == "" {
+			continue
+		}
+		if err := p.write(s, tasks); err != nil {
 			return err
 		}
-	}
-	if opt.svg != "" {
-		return writePicture(s, opt.svg, tasks, arc.WriteSVG)
 	}
 	return nil
 }
@@ -186,32 +190,37 @@ func listSamples(out io.Writer) error {
 	return nil
 }
 
-// writePicture writes beside the target and renames, so that no half picture
-// is left.
-func writePicture(s *cli.Streams, file string, tasks []*arc.Task, write func(io.Writer, ...*arc.Task) error) error {
-	tmp, err := os.CreateTemp(filepath.Dir(file), ".show-*")
-	if err != nil {
-		return cli.Usagef("write picture %s: %w", file, err)
+// picture is a file that --png or --svg asks for; file is "" where none is.
+type picture struct {
+	file, ext string
+	kind      files.Kind
+	draw      func(io.Writer, ...*arc.Task) error
+	replaces  bool
+}
+
+// check refuses a name that cannot be written.
+func (p *picture) check(force bool) (err error) {
+	if p.file == "" {
+		return nil
 	}
-	defer os.Remove(tmp.Name())
-	if err := write(tmp, tasks...); err != nil {
-		tmp.Close()
-		return err
+	if !strings.EqualFold(filepath.Ext(p.file), p.ext) {
+		return cli.Usagef("write picture %s: the name does not end in %s, expected one that does", p.file, p.ext)
 	}
-	if err := tmp.Chmod(0o644); err != nil {
-		tmp.Close()
-		return fmt.Errorf("write picture %s: %w", file, err)
+	if p.replaces, err = files.Check(p.file, p.kind, force, false); err != nil {
+		return fmt.Errorf("write picture: %w", err)
 	}
-	if err := tmp.Close(); err != nil {
-		return fmt.Errorf("write picture %s: %w", file, err)
+	return nil
+}
+
+// write leaves no half picture.
+func (p *picture) write(s *cli.Streams, tasks []*arc.Task) error {
+	if err := files.Write(p.file, func(w io.Writer) error { return p.draw(w, tasks...) }); err != nil {
+		return fmt.Errorf("write picture %s: %w", p.file, err)
 	}
-	if err := os.Rename(tmp.Name(), file); err != nil {
-		return fmt.Errorf("write picture %s: %w", file, err)
+	did := "wrote"
+	if p.replaces {
+		did = "replaced"
 	}
-	n := "tasks"
-	if len(tasks) == 1 {
-		n = "task"
-	}
-	fmt.Fprintf(s.Out, "wrote %s (%d %s)\n", file, len(tasks), n)
+	fmt.Fprintf(s.Out, "%s %s (%d %s)\n", did, p.file, len(tasks), plural(len(tasks), "task"))
 	return nil
 }

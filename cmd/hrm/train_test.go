@@ -248,7 +248,7 @@ func TestEvalChoosesTheBestOrTheLast(t *testing.T) {
 	ok(t, trainTiny+"--steps 6 --eval-steps 3 --run runs/a")
 	_, errs := ok(t, "eval --last")
 	require.Contains(t, errs, "step 6, raw weights")
-	require.FileExists(t, "runs/a/eval/step-00000006-raw-aug-all/predictions.safetensors.zst")
+	require.FileExists(t, "runs/a/eval/step-00000006-raw-aug-all-data-"+openHash(t, "data/small")[:8]+"/predictions.safetensors.zst")
 	ckpts, err := filepath.Glob("runs/a/checkpoints/step-*")
 	require.NoError(t, err)
 	_, errs = ok(t, "eval --augmentations 1 --checkpoint", ckpts[0])

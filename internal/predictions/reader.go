@@ -181,6 +181,13 @@ func decode[T int32 | float32](raw []byte) []T {
 // stream opens the plain bytes from the start and finds out whether they are
 // compressed.
 func (f *File) stream() (io.ReadCloser, error) {
+	info, err := os.Stat(f.Path) // first: to open a pipe would wait
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("it is not a regular file (%v)", info.Mode().Type())
+	}
 	file, err := os.Open(f.Path)
 	if err != nil {
 		return nil, err
