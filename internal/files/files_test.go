@@ -2,6 +2,7 @@ package files
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -76,6 +77,18 @@ func TestWritersOfOnePathDoNotMix(t *testing.T) {
 	for _, c := range got {
 		require.Equal(t, rune(got[0]), c)
 	}
+}
+
+// Names that killed processes left are passed over.
+func TestTemporaryNamesAreNew(t *testing.T) {
+	dir := t.TempDir()
+	for i := range uint64(5) {
+		name := fmt.Sprintf("%s%d-%d", TempPrefix, os.Getpid(), created.Load()+1+i)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("left"), 0o644))
+	}
+	require.NoError(t, WriteFile(filepath.Join(dir, "a"), []byte("new")))
+	require.Equal(t, "new", content(t, filepath.Join(dir, "a")))
+	require.Len(t, names(t, dir), 6)
 }
 
 func TestLinksAreFollowed(t *testing.T) {

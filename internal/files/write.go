@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 )
 
 // TempPrefix begins the names of files that are being written. One that stays
@@ -46,13 +46,16 @@ func Create(path string) (*File, error) {
 	return w, nil
 }
 
+// created counts the files this process has made names for.
+var created atomic.Uint64
+
 // create makes a new file of a unique name in dir, with the permissions that
 // new files have.
 func create(dir string) (*os.File, error) {
-	for try := 0; ; try++ {
-		name := filepath.Join(dir, fmt.Sprintf("%s%016x", TempPrefix, rand.Uint64()))
+	for {
+		name := filepath.Join(dir, fmt.Sprintf("%s%d-%d", TempPrefix, os.Getpid(), created.Add(1)))
 		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
-		if !errors.Is(err, fs.ErrExist) || try == 100 {
+		if !errors.Is(err, fs.ErrExist) { // one that exists is of a killed process or another machine
 			return f, err
 		}
 	}
