@@ -3,6 +3,7 @@
 package files
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -47,5 +48,27 @@ func TestPipesAreWrittenThrough(t *testing.T) {
 	}
 	_, err := Read(pipe, 10)
 	require.ErrorContains(t, err, "is not a regular file")
+	require.Len(t, names(t, dir), 2)
+}
+
+// What names an open file, as /dev/stdout does, is written on, not replaced.
+func TestOpenFilesAreWrittenOn(t *testing.T) {
+	dir := t.TempDir()
+	open, err := os.Create(filepath.Join(dir, "open"))
+	require.NoError(t, err)
+	defer open.Close()
+	_, err = open.WriteString("before ")
+	require.NoError(t, err)
+	link := filepath.Join(dir, "link")
+	require.NoError(t, os.Symlink(fmt.Sprintf("/proc/self/fd/%d", open.Fd()), link))
+	if _, err := os.Stat(link); err != nil {
+		t.Log("open files have no names here:", err)
+		return
+	}
+	replaces, err := Check(link, PNG, false, false)
+	require.NoError(t, err)
+	require.False(t, replaces)
+	require.NoError(t, WriteFile(link, []byte("after")))
+	require.Equal(t, "before after", content(t, open.Name()))
 	require.Len(t, names(t, dir), 2)
 }
