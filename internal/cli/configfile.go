@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"reflect"
 	"strings"
 
@@ -36,12 +35,12 @@ type configFile[T any] struct {
 // readConfigFile sets the keys the file at path names and returns their lines.
 // foreign names keys of other programs and says what to do instead.
 func readConfigFile[T any](s *Schema[T], foreign map[string]string, path string, into *T) (map[string]int, error) {
-	data, err := os.ReadFile(path)
+	tokens, err := readTokens(path)
 	if err != nil {
-		return nil, &UsageError{Err: fmt.Errorf("read configuration: %w", err)}
+		return nil, err
 	}
 	r := &configFile[T]{schema: s, foreign: foreign, path: path, into: into, lines: map[string]int{}}
-	file, err := parser.ParseBytes(data, 0)
+	file, err := parser.Parse(tokens, 0)
 	if err != nil {
 		return nil, r.syntax(err)
 	}
