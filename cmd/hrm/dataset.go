@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"deeploop/augment"
+	"deeploop/internal/checkpoint"
 	"deeploop/internal/cli"
 )
 
@@ -51,4 +52,15 @@ func describeDataset(d *augment.Dataset) string {
 		text += fmt.Sprintf(", hash %.12s", d.Manifest.DatasetHash)
 	}
 	return text
+}
+
+// warnOtherRows tells when a checkpoint was trained on a dataset with other
+// content, which identifiers alone do not show.
+func warnOtherRows(s *cli.Streams, ck *checkpoint.Reader, d *augment.Dataset) {
+	trained := ck.Meta().DatasetHash
+	if d.Manifest == nil || trained == "" || trained == d.Manifest.DatasetHash {
+		return
+	}
+	fmt.Fprintf(s.Err, "warning: checkpoint %s was trained on a dataset with hash %s, %s holds other rows (hash %s)\n",
+		ck.Dir(), trained, d.Dir, d.Manifest.DatasetHash)
 }

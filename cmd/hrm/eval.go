@@ -78,6 +78,8 @@ best checkpoint, and the average of the weights where the run kept one.`,
 }
 
 func evalRun(ctx context.Context, s *cli.Streams, o evalOptions) error {
+	ctx, stop := train.OnInterrupt(orBackground(ctx), func(os.Signal) {})
+	defer stop()
 	if o.out != "" { // before any work
 		if _, err := checkPredictions(o); err != nil {
 			return err
@@ -97,6 +99,7 @@ func evalRun(ctx context.Context, s *cli.Streams, o evalOptions) error {
 		return err
 	}
 	defer d.Close()
+	warnOtherRows(s, ck, d)
 	if o.depth.HCycles < 0 || o.depth.LCycles < 0 || o.depth.HaltMaxSteps < 0 {
 		return cli.Usagef("--H-cycles, --L-cycles and --halt-max-steps are numbers of at least 1")
 	}
@@ -121,6 +124,9 @@ func evalRun(ctx context.Context, s *cli.Streams, o evalOptions) error {
 		return err
 	}
 	defer choice.Backend.Close()
+	if err := c.Arch.CheckEvaluation(choice.Precision, batch, runlog.PhysicalBytes()); err != nil {
+		return err
+	}
 	m, weights, err := hrm.LoadModel(ck, c.Arch, choice.Precision, o.weights)
 	if err != nil {
 		return err
@@ -153,12 +159,14 @@ func evalRun(ctx context.Context, s *cli.Streams, o evalOptions) error {
 	if d.Manifest != nil {
 		meta.DatasetHash = d.Manifest.DatasetHash
 	}
-	ctx, stop := train.OnInterrupt(orBackground(ctx), func(os.Signal) {})
-	defer stop()
+	made := missingFolders(filepath.Dir(o.out))
 	progress := newProgress(s, o.quiet)
 	start := time.Now()
 	metrics, err := hrm.Predict(ctx, segment, d, o.augmentations, o.out, meta, progress.Counter("predicting"))
 	progress.End()
+	if err != nil {
+		removeEmpty(made)
+	}
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("predict: %w, nothing was written", cli.ErrInterrupted)
 	}

@@ -59,3 +59,23 @@ func newRunFolder(preset string, now time.Time) (string, error) {
 	}
 	return "", cli.Usagef("choose a run folder: %s and its numbered followers exist; name one with --run", base)
 }
+
+// missingFolders lists dir and the folders above it that do not exist, the
+// innermost first.
+func missingFolders(dir string) []string {
+	var missing []string
+	for {
+		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+			return missing
+		}
+		missing = append(missing, dir)
+		dir = filepath.Dir(dir)
+	}
+}
+
+// removeEmpty removes those of the folders that are empty, in their order.
+func removeEmpty(dirs []string) {
+	for _, dir := range dirs {
+		os.Remove(dir) // fails where something is in it
+	}
+}

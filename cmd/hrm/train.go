@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -47,7 +48,15 @@ with --resume and only replaced with --force.`,
 
 // trainRun trains until the schedule ends, --stop-after or a signal.
 func trainRun(ctx context.Context, s *cli.Streams, o trainOptions) (err error) {
-	ctx = orBackground(ctx)
+	var training atomic.Pointer[runlog.Progress] // set once there is something to save
+	ctx, stop := train.OnInterrupt(orBackground(ctx), func(sig os.Signal) {
+		if p := training.Load(); p != nil {
+			p.Notef("%v: finishing the step and saving; once more ends at once without saving", sig)
+			return
+		}
+		fmt.Fprintf(s.Err, "%v: stopping before the training begins; once more ends at once\n", sig)
+	})
+	defer stop()
 	p, err := planTrain(o, time.Now())
 	if err != nil {
 		return err
@@ -89,6 +98,12 @@ func trainRun(ctx context.Context, s *cli.Streams, o trainOptions) (err error) {
 		return err
 	}
 
+	if err := c.CheckTraining(choice.Precision, runlog.PhysicalBytes()); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w before the first step", cli.ErrInterrupted)
+	}
 	run, err := train.Open(train.Folder{Dir: p.run, How: p.how, Owned: []string{configFile, evalFolder}, Now: time.Now})
 	if err != nil {
 		return err
@@ -107,10 +122,7 @@ func trainRun(ctx context.Context, s *cli.Streams, o trainOptions) (err error) {
 		describeModel(s, job.Model)
 		fmt.Fprintf(s.Err, "run %s: %d steps; this repeats it:\n  %s\n", p.run, options.Steps, p.repeat)
 	}
-	ctx, stop := train.OnInterrupt(ctx, func(sig os.Signal) {
-		options.Progress.Notef("%v: finishing the step and saving; once more ends at once without saving", sig)
-	})
-	defer stop()
+	training.Store(options.Progress)
 	if err := run.Train(ctx, options, job); err != nil {
 		return err
 	}
@@ -170,6 +182,9 @@ func trainLoopOptions(s *cli.Streams, o trainOptions, p *trainPlan, d *augment.D
 		return train.Options{}, fmt.Errorf("store the configuration: %w", err)
 	}
 	meta := checkpoint.Meta{Kind: hrm.Kind, Program: "hrm " + cli.Number + " (" + cli.Commit() + ")", Config: raw}
+	if d.Manifest != nil {
+		meta.DatasetHash = d.Manifest.DatasetHash
+	}
 	if c.Arch.PuzzleEmbDim > 0 {
 		id, err := hrm.DatasetIdentity(d)
 		if err != nil {

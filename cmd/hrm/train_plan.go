@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -39,11 +38,11 @@ func (o *trainOptions) addFlags(fs *pflag.FlagSet) {
 	fs.SortFlags = false
 	fs.StringVar(&o.preset, "preset", hrm.DefaultPreset, "configuration to start from: "+strings.Join(hrm.Presets(), ", "))
 	fs.StringVar(&o.run, "run", "", "run folder `DIR` (default a new one below runs/; with --resume the newest)")
-	fs.BoolVar(&o.resume, "resume", false, "continue the run")
+	fs.BoolVar(&o.resume, "resume", false, "continue the run; one that has no checkpoint starts from the beginning")
 	fs.BoolVar(&o.force, "force", false, "replace the run")
 	fs.IntVar(&o.stopAfter, "stop-after", 0, "save and stop after `N` more steps; the schedule stays as long as it is")
 	fs.Float64Var(&o.minutes, "minutes", 0, "save, evaluate and stop after `M` minutes, if the schedule has not ended by then")
-	fs.BoolVar(&o.resetTaskEmbeddings, "reset-task-embeddings", false, "resume on a dataset with other identifiers: their embeddings start afresh")
+	fs.BoolVar(&o.resetTaskEmbeddings, "reset-task-embeddings", false, "resume on a dataset with other identifiers or rows: task embeddings, place in the data and best checkpoint start afresh")
 	fs.BoolVar(&o.quiet, "quiet", false, "only warnings")
 	o.settings.AddFlags(fs)
 }
@@ -135,20 +134,15 @@ func (p *trainPlan) resumeFrom(o trainOptions, base *hrm.TrainConfig) error {
 // storedConfig reads the configuration of a run: that of its last checkpoint,
 // or config.yaml where there is none yet. Without both it leaves into alone.
 func storedConfig(s *cli.Settings[hrm.TrainConfig], run string, into *hrm.TrainConfig) error {
-	if _, err := os.Stat(filepath.Join(run, checkpoint.Folder)); err == nil {
-		if dir, err := checkpoint.Find(run, checkpoint.LastSaved); err == nil {
-			ck, err := checkpoint.Open(dir)
-			if err != nil {
-				return err
-			}
-			defer ck.Close()
-			var c hrm.TrainConfig
-			if err := json.Unmarshal(ck.Meta().Config, &c); err != nil {
-				return fmt.Errorf("read the configuration in checkpoint %s: %w", dir, err)
-			}
-			*into = c
-			return nil
-		}
+	store := checkpoint.Store{Dir: filepath.Join(run, checkpoint.Folder)}
+	ck, err := store.OpenLast()
+	if err != nil {
+		return fmt.Errorf("resume: %w", err)
+	}
+	if ck != nil {
+		defer ck.Close()
+		*into, err = hrm.CheckpointConfig(ck)
+		return err
 	}
 	path := filepath.Join(run, configFile)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
