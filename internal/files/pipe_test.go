@@ -69,6 +69,8 @@ func TestOpenFilesAreWrittenOn(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, replaces)
 	require.NoError(t, WriteFile(link, []byte("after")))
-	require.Equal(t, "before after", content(t, open.Name()))
+	_, err = open.WriteString(" behind")
+	require.NoError(t, err)
+	require.Equal(t, "before after behind", content(t, open.Name()))
 	require.Len(t, names(t, dir), 2)
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -14,6 +15,7 @@ type target struct {
 	path   string      // the path without links; the path as given where direct
 	info   fs.FileInfo // nil: there is nothing yet
 	direct bool        // a device, a pipe or an open file: written to, never replaced
+	fd     int         // where direct: the open file of this process that is meant; -1: none
 }
 
 // maxLinks bounds how many links a path may go through, as systems do.
@@ -26,7 +28,7 @@ func resolve(path string) (target, error) {
 		return target{}, &Error{path, "is a folder, expected the name of a file"}
 	}
 	if err == nil && !info.Mode().IsRegular() {
-		return target{path: path, info: info, direct: true}, nil
+		return target{path: path, info: info, direct: true, fd: -1}, nil
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return target{}, &Error{path, "cannot be written: " + cause(err)}
@@ -37,15 +39,22 @@ func resolve(path string) (target, error) {
 	}
 	for range maxLinks {
 		link, err := os.Readlink(t.path)
-		if err != nil {
-			return t, nil // no link
-		}
+		isLink := err == nil
 		dir, err := filepath.EvalSymlinks(filepath.Dir(t.path))
-		if err != nil {
+		if err != nil && isLink {
 			return target{}, &Error{path, "cannot be written: " + cause(err)}
 		}
-		if strings.HasPrefix(dir, "/proc/") { // an open file, such as /dev/stdout
+		if strings.HasPrefix(dir, "/proc/") || dir == "/dev/fd" { // an open file, such as /dev/stdout
+			t.fd = -1
+			if dir == fmt.Sprintf("/proc/%d/fd", os.Getpid()) {
+				if n, err := strconv.Atoi(filepath.Base(t.path)); err == nil {
+					t.fd = n
+				}
+			}
 			t.path, t.direct = path, true
+			return t, nil
+		}
+		if !isLink {
 			return t, nil
 		}
 		if !filepath.IsAbs(link) {

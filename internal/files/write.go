@@ -30,6 +30,10 @@ func Create(path string) (*File, error) {
 		return nil, err
 	}
 	w := &File{to: t}
+	if t.direct && t.fd >= 0 {
+		w.File, err = duplicate(t.fd, path)
+		return w, err
+	}
 	if t.direct {
 		w.File, err = os.OpenFile(t.path, os.O_WRONLY|os.O_APPEND, 0)
 		return w, err
