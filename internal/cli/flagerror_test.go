@@ -38,3 +38,12 @@ func TestFlagValuesOfTheWrongType(t *testing.T) {
 		require.NotContains(t, errs.String(), "strconv")
 	}
 }
+
+// Names in messages do not steer the terminal.
+func TestMessagesAreEscaped(t *testing.T) {
+	require.Equal(t, `a\x1b[31mb\xffc`+"\n\td\u00fc\ufffd"+`\r\u0085`, printable("a\x1b[31mb\xffc\n\td\u00fc\ufffd\r\u0085"))
+	root := &cobra.Command{Use: "prog", RunE: func(*cobra.Command, []string) error { return Usagef("read a\x1b[2Jb") }}
+	var errs bytes.Buffer
+	require.Equal(t, ExitUsage, Run(root, nil, &Streams{Err: &errs}))
+	require.Equal(t, "prog: read a\\x1b[2Jb\n", errs.String())
+}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -19,9 +21,25 @@ func Run(root *cobra.Command, args []string, s *Streams) int {
 	root.SetArgs(args)
 	err := root.Execute()
 	if err != nil {
-		fmt.Fprintf(s.Err, "%s: %v\n", root.Name(), err)
+		fmt.Fprintf(s.Err, "%s: %s\n", root.Name(), printable(err.Error()))
 	}
 	return ExitCode(err)
+}
+
+// printable escapes what would steer a terminal, as in names of files.
+func printable(text string) string {
+	var b strings.Builder
+	for i, r := range text {
+		switch {
+		case r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)):
+			fmt.Fprintf(&b, `\x%02x`, text[i])
+		case r != '\n' && r != '\t' && unicode.IsControl(r):
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }
 
 func prepare(root *cobra.Command, s *Streams) {
