@@ -7,8 +7,9 @@ COMMIT := $(subst $(eval) ,,$(COMMIT))
 FLAGS  := -buildvcs=false -ldflags "-X deeploop/internal/cli.commit=$(COMMIT)"
 CGO    := $(shell $(GO) env CGO_ENABLED)
 
-# Long numeric comparisons are left out under the race detector.
-RACE_SKIP ?= Golden|MatchesRef|Gradient
+# Left out under the race detector: what takes minutes there, comparisons of
+# every kernel and whole training steps, and dataset builds with copies.
+RACE_SKIP ?= MatchesRef|TestGoldenHRM|TestGoldenDeepLoopHRM|TestModelGradient|TestGoldenBuilds/.*/_8
 
 # Extra flags for a shorter demo, as in
 #   make demo DEMO_BUILD='--num-aug 2' DEMO_TRAIN='--steps 20' DEMO_EVAL='--augmentations 1'
@@ -21,7 +22,7 @@ DEMO_TRAIN ?= --eval-augmentations 0
 DEMO_EVAL  ?= --augmentations 4
 endif
 
-.PHONY: demo demo-time build install test race bench lint clean
+.PHONY: demo demo-time build install test test-long race bench lint clean
 
 demo: demo-time build
 	bin/hrm build-data --out data/demo --force $(DEMO_BUILD)
@@ -48,6 +49,10 @@ test:
 	$(GO) test ./...
 	@test -n "$$GOLDEN_DIR" -o -d ../shared/golden || echo "test: skipped what compares with GOLDEN_DIR (recorded reference numbers): it is not set"
 	@test -n "$$ARC_DATA_DIR" -o -d ../shared/data || echo "test: skipped what reads ARC_DATA_DIR (ARC corpora): it is not set"
+
+# Minutes, and some 7 GB below TMPDIR while it runs.
+test-long:
+	DEEPLOOP_LONG_TESTS=1 $(GO) test -timeout 60m ./...
 
 race:
 	$(GO) test -race -skip '$(RACE_SKIP)' ./...
