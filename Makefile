@@ -9,7 +9,7 @@ CGO    := $(shell $(GO) env CGO_ENABLED)
 
 # Left out under the race detector: what takes minutes there, comparisons of
 # every kernel and whole training steps, and dataset builds with copies.
-RACE_SKIP ?= MatchesRef|TestGoldenHRM|TestGoldenDeepLoopHRM|TestModelGradient|TestGoldenBuilds/.*/_8
+RACE_SKIP ?= MatchesRef|TestGoldenHRM|TestModelGradient|TestGoldenBuilds/.*/_8
 
 # Extra flags for a shorter demo, as in
 #   make demo DEMO_BUILD='--num-aug 2' DEMO_TRAIN='--steps 20' DEMO_EVAL='--augmentations 1'
