@@ -125,28 +125,6 @@ func TestT14OneIDInTwoFoldersIsNotMerged(t *testing.T) {
 	require.Empty(t, load(t, dir, "other").Clashes())
 }
 
-func TestT21VersionsOfASetAreCompared(t *testing.T) {
-	dir := tree(t, map[string]string{
-		"a/training/p.json": aTask("1"), "a/training/q.json": aTask("2"), "a/evaluation/r.json": aTask("3"),
-		"b/training/p.json": aTask("1"), "b/training/q.json": strings.Replace(aTask("2"), "[[3]]", "[[4]]", 1), "b/evaluation/s.json": aTask("3"),
-		"same/x-challenges.json": `{"r": ` + aTask("3") + `, "q": {"note": 1, ` + aTask("2")[1:] + `, "p": ` + aTask("1") + `}`,
-	})
-	a, b, same := load(t, dir, "a"), load(t, dir, "b"), load(t, dir, "same")
-	require.Equal(t, []Difference{
-		{ID: "q", InA: true, InB: true, Where: "test[0].output"},
-		{ID: "r", InA: true},
-		{ID: "s", InB: true},
-	}, Diff(a, b))
-	require.NotEqual(t, a.Hash(), b.Hash())
-	require.Len(t, a.Hash(), 64)
-	require.Empty(t, Diff(a, same))
-	require.Equal(t, a.Hash(), same.Hash(), "the layout does not matter")
-
-	two := load(t, dir, "a", "b")
-	require.Contains(t, Diff(a, two), Difference{ID: "q", InA: true, InB: true, Where: "number of tasks"})
-	require.NotEqual(t, a.Hash(), two.Hash())
-}
-
 func TestT24NothingIsRepaired(t *testing.T) {
 	pair := func(in, out string) string { return `{"input":` + in + `,"output":` + out + `}` }
 	text := `{"train":[` + pair("[[1,2]]", "[[2,1]]") + `,` + pair("[[3,4]]", "[[4]]") + `,` + pair("[[5,6]]", "[[6,5]]") + `],"test":[` + pair("[[1]]", "[[1]]") + `]}`

@@ -164,33 +164,57 @@ func TestT14SameIDInTwoFolders(t *testing.T) {
 	require.NoError(t, err)
 	defer d.Close()
 	checkGroundTruth(t, d)
-	p, err := d.TestPuzzles()
-	require.NoError(t, err)
-	_, shared := p.Index()
-	require.Equal(t, []int{1}, shared)
+	p := testPuzzles(t, d)
+	first, second := p.Tasks[0].Identifiers, p.Tasks[1].Identifiers
+	require.Equal(t, first[0], second[0])
+	require.Len(t, union(first, second), len(first)+len(second)-1)
 }
 
 // checkGroundTruth compares every row of the test split with the grids and
 // transforms of test_puzzles.json.
 func checkGroundTruth(t *testing.T, d *Dataset) {
-	p, err := d.TestPuzzles()
-	require.NoError(t, err)
+	p := testPuzzles(t, d)
 	side := d.Manifest.Settings.MaxGrid
 	want := make([]uint8, side*side)
-	for row := range d.Test.Examples() {
-		task, k, test := d.TestRow(row)
-		tt := p.Tasks[task]
-		a := tt.Augmentations[k]
-		require.Equal(t, tt.Identifiers[k], d.Test.PuzzleIdentifiers[d.Test.PuzzleOf(row)])
-		in, err := d.Test.Inputs.Row(row, nil)
-		require.NoError(t, err)
-		Place(want, side, a.Apply(tt.Tests[test].Input), 0, 0)
-		require.Equal(t, want, in)
-		out, err := d.Test.Labels.Row(row, nil)
-		require.NoError(t, err)
-		Place(want, side, a.Apply(tt.Tests[test].Output), 0, 0)
-		require.Equal(t, want, out)
+	row, puzzle := 0, 0
+	for _, task := range p.Tasks {
+		for k, a := range task.Augmentations {
+			require.Equal(t, task.Identifiers[k], d.Test.PuzzleIdentifiers[puzzle])
+			for _, pair := range task.Tests {
+				require.Equal(t, puzzle, d.Test.PuzzleOf(row))
+				in, err := d.Test.Inputs.Row(row, nil)
+				require.NoError(t, err)
+				Place(want, side, a.Apply(pair.Input), 0, 0)
+				require.Equal(t, want, in)
+				out, err := d.Test.Labels.Row(row, nil)
+				require.NoError(t, err)
+				Place(want, side, a.Apply(pair.Output), 0, 0)
+				require.Equal(t, want, out)
+				row++
+			}
+			puzzle++
+		}
 	}
+	require.Equal(t, d.Test.Examples(), row)
+	require.Equal(t, d.Test.Puzzles(), puzzle)
+	require.Len(t, p.Tasks, d.Test.Groups())
+}
+
+func testPuzzles(t *testing.T, d *Dataset) *TestPuzzles {
+	t.Helper()
+	p, err := ReadTestPuzzles(filepath.Join(d.Dir, TestPuzzlesName))
+	require.NoError(t, err)
+	return p
+}
+
+func union(lists ...[]int32) map[int32]bool {
+	all := map[int32]bool{}
+	for _, l := range lists {
+		for _, v := range l {
+			all[v] = true
+		}
+	}
+	return all
 }
 
 // T4: identifiers are told apart by separate fields, whatever a task is called.
@@ -206,18 +230,20 @@ func TestT4AnyStem(t *testing.T) {
 	require.NoError(t, err)
 	defer d.Close()
 	checkGroundTruth(t, d)
-	p, err := d.TestPuzzles()
+	names, err := d.Identifiers()
 	require.NoError(t, err)
-	puzzles, err := d.Puzzles()
-	require.NoError(t, err)
-	byID, shared := p.Index()
-	require.Empty(t, shared)
-	require.Len(t, byID, 36)
-	for id, c := range byID {
-		require.Equal(t, Puzzle{p.Tasks[c.Task].ID, c.Augmentation}, puzzles[id])
-		_, known := files["evaluation/"+puzzles[id].Task+".json"]
-		require.True(t, known)
+	var used [][]int32
+	for _, task := range testPuzzles(t, d).Tasks {
+		require.Contains(t, files, "evaluation/"+task.ID+".json")
+		require.Len(t, task.Augmentations, 6)
+		require.Equal(t, Original(), task.Augmentations[0])
+		require.Equal(t, task.ID, names[task.Identifiers[0]])
+		for k := 1; k < len(task.Identifiers); k++ {
+			require.Equal(t, task.ID+task.Augmentations[k].Suffix(), names[task.Identifiers[k]])
+		}
+		used = append(used, task.Identifiers)
 	}
+	require.Len(t, union(used...), 36)
 }
 
 // Unlabelled test inputs are predicted like others; their labels are padding.
@@ -235,8 +261,7 @@ func TestUnlabelledTests(t *testing.T) {
 	defer d.Close()
 	require.Equal(t, 6, d.Test.Examples())
 	checkGroundTruth(t, d)
-	p, err := d.TestPuzzles()
-	require.NoError(t, err)
+	p := testPuzzles(t, d)
 	require.False(t, p.Tasks[0].Tests[0].Labelled())
 	require.True(t, p.Tasks[0].Tests[1].Labelled())
 	row, err := d.Test.Labels.Row(0, nil)
@@ -261,9 +286,7 @@ func TestEmptyTestSplit(t *testing.T) {
 		require.NoError(t, err)
 		require.Zero(t, d.Test.Examples())
 		require.Zero(t, d.Test.Groups())
-		p, err := d.TestPuzzles()
-		require.NoError(t, err)
-		require.Empty(t, p.Tasks)
+		require.Empty(t, testPuzzles(t, d).Tasks)
 		require.NoError(t, d.Close())
 		problems, err := Verify(context.Background(), out, nil)
 		require.NoError(t, err)

@@ -99,7 +99,7 @@ func parseSuffix(s string) (a Augmentation, ok bool) {
 // so that a task's own name may hold any character. A name without such an end
 // is an unaugmented task. A task whose own name ends like an augmentation is
 // taken for one; datasets of this package know their tasks and need no
-// parsing (see Dataset.Puzzle and TestPuzzles).
+// parsing (see TestPuzzles).
 func ParseName(name string) (task string, a Augmentation) {
 	if at := len(name) - suffixLen; at > 0 {
 		if a, ok := parseSuffix(name[at:]); ok {

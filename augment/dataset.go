@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"sort"
-	"strings"
 )
 
 // Dataset is an open dataset folder. The large arrays are mapped, not loaded.
@@ -47,11 +46,6 @@ func (s *Split) Groups() int { return len(s.GroupIndices) - 1 }
 // PuzzleOf returns the puzzle that holds an example.
 func (s *Split) PuzzleOf(example int) int {
 	return sort.Search(s.Puzzles(), func(p int) bool { return int(s.PuzzleIndices[p+1]) > example })
-}
-
-// GroupOf returns the group that holds a puzzle.
-func (s *Split) GroupOf(puzzle int) int {
-	return sort.Search(s.Groups(), func(g int) bool { return int(s.GroupIndices[g+1]) > puzzle })
 }
 
 // OpenDataset opens a folder written by Build, compressed or not. It checks
@@ -132,68 +126,6 @@ func (d *Dataset) Identifiers() ([]string, error) {
 		return nil, inputErrorf("read %s: it has %d names, dataset.json says %d", path, len(names), d.NumIdentifiers())
 	}
 	return names, nil
-}
-
-// TestPuzzles reads the ground truth of the held-out tasks.
-func (d *Dataset) TestPuzzles() (*TestPuzzles, error) {
-	p, err := ReadTestPuzzles(filepath.Join(d.Dir, TestPuzzlesName))
-	if err != nil {
-		return nil, err
-	}
-	if len(p.Tasks) != d.Test.Groups() {
-		return nil, inputErrorf("read %s: it has %d tasks, the test split %d", filepath.Join(d.Dir, TestPuzzlesName), len(p.Tasks), d.Test.Groups())
-	}
-	return p, nil
-}
-
-// TestRow says what a row of the test split is: task is the position in
-// TestPuzzles.Tasks, copy the position in the task's Augmentations, test the
-// position in its Tests. This holds whatever the tasks are called.
-func (d *Dataset) TestRow(row int) (task, copy, test int) {
-	puzzle := d.Test.PuzzleOf(row)
-	task = d.Test.GroupOf(puzzle)
-	return task, puzzle - int(d.Test.GroupIndices[task]), row - int(d.Test.PuzzleIndices[puzzle])
-}
-
-// Puzzle is what an identifier stands for.
-type Puzzle struct {
-	Task         string // id
-	Augmentation Augmentation
-}
-
-// Puzzles returns what every identifier stands for; entry 0 is blank. Tasks
-// come from the groups, so their ids may hold any character; an identifier
-// that tasks share is given to the first of them.
-func (d *Dataset) Puzzles() ([]Puzzle, error) {
-	names, err := d.Identifiers()
-	if err != nil {
-		return nil, err
-	}
-	puzzles := make([]Puzzle, len(names))
-	done := make([]bool, len(names))
-	for _, s := range []*Split{d.Train, d.Test} {
-		for g := range s.Groups() {
-			first, last := int(s.GroupIndices[g]), int(s.GroupIndices[g+1])
-			task := names[s.PuzzleIdentifiers[first]]
-			for p := first; p < last; p++ {
-				id := s.PuzzleIdentifiers[p]
-				if done[id] {
-					continue
-				}
-				done[id] = true
-				suffix, ok := strings.CutPrefix(names[id], task)
-				a := Original()
-				if ok && suffix != "" {
-					a, ok = parseSuffix(suffix)
-				}
-				if !ok {
-					return nil, inputErrorf("read identifiers of %s: %q is no augmentation of task %q", d.Dir, names[id], task)
-				}
-				puzzles[id] = Puzzle{task, a}
-			}
-		}
-	}
-	return puzzles, nil
 }
 
 func sortedNames(files map[string]FileInfo) []string {

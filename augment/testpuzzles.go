@@ -30,34 +30,6 @@ type TestTask struct {
 	Augmentations []Augmentation
 }
 
-// CopyOf says what an identifier stands for.
-type CopyOf struct {
-	Task         int // in TestPuzzles.Tasks
-	Augmentation Augmentation
-}
-
-// Index maps identifiers to copies. Tasks that share an id share identifiers,
-// as in the reference; the later task is then listed in shared by its position
-// and its rows can be told from the first's only by their position in the test
-// split (Dataset.TestRow).
-func (p *TestPuzzles) Index() (byIdentifier map[int32]CopyOf, shared []int) {
-	byIdentifier = make(map[int32]CopyOf)
-	for i, t := range p.Tasks {
-		double := false
-		for k, id := range t.Identifiers {
-			if _, ok := byIdentifier[id]; ok {
-				double = true
-				continue
-			}
-			byIdentifier[id] = CopyOf{i, t.Augmentations[k]}
-		}
-		if double {
-			shared = append(shared, i)
-		}
-	}
-	return byIdentifier, shared
-}
-
 const testPuzzlesVersion = 1
 
 // testPuzzlesJSON writes test_puzzles.json for a plan:

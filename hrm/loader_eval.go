@@ -51,12 +51,6 @@ func (l *EvalLoader) puzzles(g int) (first, end int) {
 // Rows returns the number of rows in all batches together.
 func (l *EvalLoader) Rows() int { return l.rows }
 
-// Batches returns the number of batches.
-func (l *EvalLoader) Batches() int { return (l.rows + l.batch - 1) / l.batch }
-
-// Reset goes back to the first row.
-func (l *EvalLoader) Reset() { l.group, l.puzzle, l.example = 0, 0, 0 }
-
 // Next puts the next rows into dst [batch rows of SeqLen tokens] and the
 // number of each row in the split into index, and returns how many there are;
 // 0 means the end. Rows behind them are padding: pad tokens, ignored labels,

@@ -97,25 +97,31 @@ func predict(t *testing.T, path, dataset string, g guess) {
 	d, err := augment.OpenDataset(dataset)
 	require.NoError(t, err)
 	defer d.Close()
-	puzzles, err := d.TestPuzzles()
+	puzzles, err := augment.ReadTestPuzzles(filepath.Join(dataset, augment.TestPuzzlesName))
 	require.NoError(t, err)
 	var preds [][]uint8
 	var kept []int
-	for row := range d.Test.Examples() {
-		task, cp, test := d.TestRow(row)
-		label, err := d.Test.Labels.Row(row, nil)
-		require.NoError(t, err)
-		if p := g(arc.Task{ID: puzzles.Tasks[task].ID, Test: puzzles.Tasks[task].Tests}, cp, test, label); p != nil {
-			preds, kept = append(preds, p), append(kept, row)
+	var tests []int32 // of the kept rows
+	row := 0
+	for _, task := range puzzles.Tasks {
+		for cp := range task.Identifiers {
+			for test := range task.Tests {
+				label, err := d.Test.Labels.Row(row, nil)
+				require.NoError(t, err)
+				if p := g(arc.Task{ID: task.ID, Test: task.Tests}, cp, test, label); p != nil {
+					preds, kept, tests = append(preds, p), append(kept, row), append(tests, int32(test))
+				}
+				row++
+			}
 		}
 	}
+	require.Equal(t, d.Test.Examples(), row)
 	w, err := predictions.Create(path, predictions.Meta{Dataset: dataset, DatasetHash: d.Manifest.DatasetHash,
 		Step: 7, Weights: "ema", HaltSteps: 4, Augmentations: -1}, len(kept), d.Test.SeqLen)
 	require.NoError(t, err)
 	defer w.Abort()
 	for i, row := range kept {
-		_, _, test := d.TestRow(row)
-		require.NoError(t, w.Append(preds[i], []float32{.5}, []int32{d.Test.PuzzleIdentifiers[d.Test.PuzzleOf(row)]}, []int32{int32(test)}))
+		require.NoError(t, w.Append(preds[i], []float32{.5}, []int32{d.Test.PuzzleIdentifiers[d.Test.PuzzleOf(row)]}, tests[i:i+1]))
 	}
 	require.NoError(t, w.Close(func(i int) (inputs, labels []uint8, err error) {
 		if inputs, err = d.Test.Inputs.Row(kept[i], nil); err == nil {

@@ -214,23 +214,6 @@ func (r *Reader) compare(set *Set, skip []string) error {
 	return badf("load checkpoint %s: it does not fit this model:\n  %s%s", r.dir, strings.Join(diff, "\n  "), more)
 }
 
-// ReadTensor reads one tensor into data (as in Set.Tensor), which must have
-// its type and shape.
-func (r *Reader) ReadTensor(group, name string, shape []int, data any) error {
-	var s Set
-	s.Tensor(group, name, shape, data)
-	t := s.tensors[0]
-	for _, have := range r.st.Tensors {
-		if have.Group == group && have.Name == name {
-			if have.DType != t.DType || !slices.Equal(have.Shape, t.Shape) {
-				return badf("load checkpoint %s: %s/%s is %s %v, %s %v wanted", r.dir, group, name, have.DType, have.Shape, t.DType, t.Shape)
-			}
-			return r.readTensor(group, name, t.data)
-		}
-	}
-	return badf("load checkpoint %s: no tensor %s/%s", r.dir, group, name)
-}
-
 // readTensor fills dst (nil: only checks) with a tensor and compares its hash.
 func (r *Reader) readTensor(group, name string, dst []byte) error {
 	in, info, err := r.files[group].Reader(name)

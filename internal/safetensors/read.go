@@ -204,9 +204,6 @@ func (f *File) Float64s(name string) ([]float64, error) { return read[float64](f
 // Int32s reads an I32 tensor whole.
 func (f *File) Int32s(name string) ([]int32, error) { return read[int32](f, name) }
 
-// Int64s reads an I64 tensor whole.
-func (f *File) Int64s(name string) ([]int64, error) { return read[int64](f, name) }
-
 // Uint32s reads a U32 tensor whole.
 func (f *File) Uint32s(name string) ([]uint32, error) { return read[uint32](f, name) }
 
