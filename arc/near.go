@@ -3,6 +3,8 @@ package arc
 import (
 	"sort"
 	"strings"
+
+	"deeploop/internal/wording"
 )
 
 // Near returns up to five ids that resemble id, most alike first: those a few
@@ -22,7 +24,7 @@ func (c *Corpus) Near(id string) []string {
 		}
 		seen[have] = true
 		low := strings.ToLower(have)
-		d := editDistance(want, low)
+		d := wording.Distance(want, low)
 		if d <= max(1, len(want)/3) {
 			found = append(found, candidate{have, d})
 		} else if len(want) >= 3 && (strings.Contains(low, want) || strings.Contains(want, low)) {
@@ -35,25 +37,4 @@ func (c *Corpus) Near(id string) []string {
 		ids = append(ids, found[i].id)
 	}
 	return ids
-}
-
-// editDistance is the least number of bytes to insert, delete or replace.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replace := diagonal
-			if a[i] != b[j] {
-				replace++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replace, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"deeploop/arc"
+	"deeploop/internal/wording"
 )
 
 // BuildOptions are what a build needs besides its settings.
@@ -146,16 +147,9 @@ func (b *builder) checkDisk(out string) error {
 			about, smaller = "about ", ""
 		}
 		return fmt.Errorf("write dataset %s: it needs %s%s and the disk has %s free; make room, choose another --out, fewer copies (--num-aug)%s",
-			out, about, gigabytes(need), gigabytes(int64(free)), smaller)
+			out, about, wording.Bytes(uint64(need)), wording.Bytes(free), smaller)
 	}
 	return nil
-}
-
-func gigabytes(n int64) string {
-	if n < 1e9 {
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	}
-	return fmt.Sprintf("%.2f GB", float64(n)/1e9)
 }
 
 // write fills a hidden folder and moves it to out.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"deeploop/arc"
+	"deeploop/internal/wording"
 )
 
 // newManifest describes a plan; files and the dataset's hash come later.
@@ -103,7 +104,7 @@ func (m *Manifest) warn(p *plan) {
 			names[i] = fmt.Sprintf("%s = %s", l.Test, l.Train)
 		}
 		add("LEAK: %d of %d held-out test pairs are also training pairs, scores on them mean nothing: %s; all are listed in %s",
-			n, m.Counts.TestPairs, listSome(names, 3), ManifestName)
+			n, m.Counts.TestPairs, wording.List(names, 3), ManifestName)
 	}
 	var differ, same []string
 	for _, s := range m.SharedIDs {
@@ -116,17 +117,17 @@ func (m *Manifest) warn(p *plan) {
 	}
 	if len(differ) > 0 {
 		add("%d ids belong to several tasks with different content, which share one task embedding as in the reference: %s; all are listed in %s",
-			len(differ), listSome(differ, 3), ManifestName)
+			len(differ), wording.List(differ, 3), ManifestName)
 	}
 	if len(same) > 0 {
-		add("%d tasks occur more than once and share one task embedding: %s; all are listed in %s", len(same), listSome(same, 3), ManifestName)
+		add("%d tasks occur more than once and share one task embedding: %s; all are listed in %s", len(same), wording.List(same, 3), ManifestName)
 	}
 	if n := len(m.SkippedTasks); n > 0 {
 		names := make([]string, n)
 		for i, t := range m.SkippedTasks {
 			names[i] = fmt.Sprintf("%s (%dx%d)", t.ID, t.Rows, t.Cols)
 		}
-		add("skipped %d tasks with grids larger than %dx%d: %s", n, p.settings.MaxGrid, p.settings.MaxGrid, listSome(names, 3))
+		add("skipped %d tasks with grids larger than %dx%d: %s", n, p.settings.MaxGrid, p.settings.MaxGrid, wording.List(names, 3))
 	}
 	unlabelled := 0
 	for _, t := range p.tasks {

@@ -7,6 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"deeploop/internal/files"
+	"deeploop/internal/wording"
 )
 
 // A dataset is written into a hidden folder beside its target and moved there
@@ -55,7 +58,7 @@ func checkTarget(out string, force bool) error {
 	}
 	if len(extra) > 0 {
 		return inputErrorf("write dataset: %s also holds files that build-data did not write (%s), so it is not overwritten; move them or choose another --out",
-			out, listSome(extra, 3))
+			out, wording.List(extra, 3))
 	}
 	return nil
 }
@@ -170,7 +173,7 @@ func (s *staging) publish(out string, force bool) error {
 	if err := os.Rename(s.dataset(), out); err != nil {
 		return fmt.Errorf("move dataset into place: %w", err)
 	}
-	return syncDir(filepath.Dir(out))
+	return files.SyncDir(filepath.Dir(out))
 }
 
 // replace puts the new dataset in the old one's place.
@@ -180,7 +183,7 @@ func (s *staging) replace(out string) error {
 			return err
 		}
 	}
-	return syncDir(filepath.Dir(out))
+	return files.SyncDir(filepath.Dir(out))
 }
 
 func (s *staging) swapByRenames(out string) error {
@@ -192,12 +195,4 @@ func (s *staging) swapByRenames(out string) error {
 		return errors.Join(fmt.Errorf("move dataset into place: %w", err), os.Rename(old, out))
 	}
 	return nil
-}
-
-// listSome joins the first n names and counts the rest.
-func listSome(names []string, n int) string {
-	if len(names) <= n {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), len(names)-n)
 }

@@ -21,15 +21,6 @@ func lockFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// DiskFree returns the bytes a user may still write below an existing folder.
-func DiskFree(dir string) (uint64, error) {
-	var st unix.Statfs_t
-	if err := unix.Statfs(dir, &st); err != nil {
-		return 0, err
-	}
-	return uint64(st.Bavail) * uint64(st.Bsize), nil
-}
-
 // mapFile maps a file for reading; unmap releases it.
 func mapFile(f *os.File, size int64) (data []byte, unmap func() error, err error) {
 	if size == 0 {
@@ -40,14 +31,4 @@ func mapFile(f *os.File, size int64) (data []byte, unmap func() error, err error
 		return nil, nil, os.NewSyscallError("mmap", err)
 	}
 	return data, func() error { return unix.Munmap(data) }, nil
-}
-
-// syncDir brings a folder's entries to the disk.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }

@@ -20,17 +20,6 @@ func lockFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// DiskFree returns the bytes a user may still write below an existing folder.
-func DiskFree(dir string) (uint64, error) {
-	name, err := windows.UTF16PtrFromString(dir)
-	if err != nil {
-		return 0, err
-	}
-	var free uint64
-	err = windows.GetDiskFreeSpaceEx(name, &free, nil, nil)
-	return free, err
-}
-
 // mapFile reads a file; there is nothing to release.
 func mapFile(f *os.File, size int64) (data []byte, unmap func() error, err error) {
 	data = make([]byte, size)
@@ -39,6 +28,3 @@ func mapFile(f *os.File, size int64) (data []byte, unmap func() error, err error
 	}
 	return data, func() error { return nil }, nil
 }
-
-// syncDir does nothing: folders cannot be flushed here.
-func syncDir(string) error { return nil }

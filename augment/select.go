@@ -5,6 +5,7 @@ import (
 	"sort"
 
 	"deeploop/arc"
+	"deeploop/internal/wording"
 )
 
 // selection is the part of a corpus that becomes a dataset.
@@ -37,7 +38,7 @@ func choose(c *arc.Corpus, names []string, side int) (*selection, error) {
 		}
 		if len(unknown) > 0 {
 			sort.Strings(unknown)
-			return nil, inputErrorf("choose tasks: the input has no task %s; ids are file names without .json", listSome(unknown, 10))
+			return nil, inputErrorf("choose tasks: the input has no task %s; ids are file names without .json", wording.List(unknown, 10))
 		}
 	}
 	s := new(selection)

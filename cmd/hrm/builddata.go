@@ -17,6 +17,7 @@ import (
 	"deeploop/arc"
 	"deeploop/augment"
 	"deeploop/internal/cli"
+	"deeploop/internal/files"
 	"deeploop/internal/train"
 )
 
@@ -121,7 +122,7 @@ func buildDataRun(ctx context.Context, s *cli.Streams, opt buildDataOptions) err
 	defer stop()
 	show := newByteProgress(s.Err, "building")
 	m, err := augment.Build(ctx, corpus, opt.out, augment.BuildOptions{
-		Settings: opt.settings, Tasks: names, Force: opt.force, Progress: show.at, DiskFree: augment.DiskFree,
+		Settings: opt.settings, Tasks: names, Force: opt.force, Progress: show.at, DiskFree: files.Free,
 	})
 	show.end()
 	if errors.Is(err, context.Canceled) {

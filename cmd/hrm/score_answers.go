@@ -8,6 +8,7 @@ import (
 	"deeploop/arc"
 	"deeploop/internal/cli"
 	"deeploop/internal/files"
+	"deeploop/internal/wording"
 	"deeploop/voting"
 )
 
@@ -67,11 +68,5 @@ func scoreAnswers(o scoreOptions) (*report, error) {
 	return r, nil
 }
 
-// some joins the first of many names.
-func some(names []string) string {
-	const most = 20
-	if more := len(names) - most; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
-	}
-	return strings.Join(names, ", ")
-}
+// some names the first of many.
+func some(names []string) string { return wording.List(names, 20) }

@@ -7,6 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+
+	"deeploop/internal/files"
+	"deeploop/internal/wording"
 )
 
 // Ref names one checkpoint of a Store.
@@ -142,7 +145,7 @@ func (s *Store) save(step int, meta Meta, set *Set) (Ref, error) {
 		os.RemoveAll(tmp)
 		return ref, err
 	}
-	if err := syncDir(s.Dir); err != nil {
+	if err := files.SyncDir(s.Dir); err != nil {
 		return ref, err
 	}
 	if x.Last != nil {
@@ -177,7 +180,7 @@ func (s *Store) Room(set *Set) error {
 	const margin = 1 << 20 // headers and JSON
 	free := s.FreeBytes
 	if free == nil {
-		free = freeBytes
+		free = files.Free
 	}
 	dir := s.Dir
 	for !exists(dir) && filepath.Dir(dir) != dir {
@@ -188,16 +191,9 @@ func (s *Store) Room(set *Set) error {
 		return fmt.Errorf("find the free disk space: %w", err)
 	}
 	if need := uint64(set.bytes()) + margin; have < need {
-		return fmt.Errorf("it needs %s and the disk has %s free; make room and continue with --resume", size(need), size(have))
+		return fmt.Errorf("it needs %s and the disk has %s free; make room and continue with --resume", wording.Bytes(need), wording.Bytes(have))
 	}
 	return nil
-}
-
-func size(n uint64) string {
-	if n < 1e9 {
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	}
-	return fmt.Sprintf("%.2f GB", float64(n)/1e9)
 }
 
 // MarkEvaluated records that the last checkpoint was evaluated, and makes it

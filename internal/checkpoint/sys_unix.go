@@ -9,27 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func freeBytes(path string) (uint64, error) {
-	var st unix.Statfs_t
-	if err := unix.Statfs(path, &st); err != nil {
-		return 0, err
-	}
-	return uint64(st.Bavail) * uint64(st.Bsize), nil
-}
-
-// syncDir makes renames inside dir durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	if err := d.Sync(); err != nil && !errors.Is(err, unix.EINVAL) { // some file systems cannot
-		return err
-	}
-	return nil
-}
-
 // tryLock takes the advisory lock of an open file, which the system releases
 // when the process ends in whatever way. supported is false where the file
 // system has no locks.

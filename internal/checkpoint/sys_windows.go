@@ -7,19 +7,6 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-func freeBytes(path string) (uint64, error) {
-	p, err := windows.UTF16PtrFromString(path)
-	if err != nil {
-		return 0, err
-	}
-	var free uint64
-	err = windows.GetDiskFreeSpaceEx(p, &free, nil, nil)
-	return free, err
-}
-
-// syncDir does nothing: Windows has no way to sync a folder.
-func syncDir(string) error { return nil }
-
 // tryLock takes an exclusive lock of a byte far behind the end of an open file
 // (so that the file stays readable), which the system releases when the
 // process ends in whatever way.

@@ -43,7 +43,7 @@ func writeFolder(dir string, step int, meta Meta, set *Set) error {
 	if err := writeSynced(filepath.Join(dir, stateFile), b); err != nil {
 		return err
 	}
-	return syncDir(dir)
+	return files.SyncDir(dir)
 }
 
 // headTee hashes what passes while head is set.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"deeploop/internal/wording"
 )
 
 // Run executes one command line of a program and returns the exit code. Call
@@ -110,7 +112,7 @@ func noSuchCommand(c *cobra.Command, args []string) error {
 			names = append(names, sub.Name())
 		}
 	}
-	if near := Nearest(args[0], names); near != "" {
+	if near := wording.Nearest(args[0], names); near != "" {
 		return fmt.Errorf("unknown command %q; did you mean %s?", args[0], near)
 	}
 	if len(names) == 0 {
@@ -130,7 +132,7 @@ func flagError(c *cobra.Command, err error) error {
 			}
 		})
 		name := string(normalizeFlag(nil, unknown.GetSpecifiedName()))
-		if near := Nearest(name, names); near != "" {
+		if near := wording.Nearest(name, names); near != "" {
 			return Usagef("unknown flag --%s; did you mean --%s?", unknown.GetSpecifiedName(), near)
 		}
 		return Usagef("unknown flag --%s; see %s --help", unknown.GetSpecifiedName(), c.CommandPath())

@@ -95,13 +95,3 @@ func TestExitCode(t *testing.T) {
 	require.Equal(t, ExitFailure, ExitCode(badInput(false)))
 	require.Equal(t, ExitInterrupted, ExitCode(fmt.Errorf("y: %w", ErrInterrupted)))
 }
-
-func TestNearest(t *testing.T) {
-	keys := []string{"hidden_size", "H_cycles", "L_cycles", "lr", "epochs", "steps"}
-	for name, want := range map[string]string{
-		"hiddensize": "hidden_size", "hidden_sise": "hidden_size", "h_cycles": "H_cycles", "l_cycles": "L_cycles",
-		"epoch": "epochs", "Steps": "steps", "spets": "", "setps": "steps", "hid": "hidden_size", "zzz": "", "": "", "lrr": "lr",
-	} {
-		require.Equal(t, want, Nearest(name, keys), name)
-	}
-}

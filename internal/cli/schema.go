@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"deeploop/internal/wording"
 )
 
 // Schema is the list of keys of a configuration struct T, in the order of its
@@ -123,10 +125,10 @@ func (s *Schema[T]) suggest(key string) string {
 			byTail[tail] = f.Key
 		}
 	}
-	if near := Nearest(last, tails); near != "" {
+	if near := wording.Nearest(last, tails); near != "" {
 		return fmt.Sprintf("; did you mean %s?", byTail[near])
 	}
-	if near := Nearest(key, whole); near != "" {
+	if near := wording.Nearest(key, whole); near != "" {
 		return fmt.Sprintf("; did you mean %s?", near)
 	}
 	return ""

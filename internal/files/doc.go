@@ -1,5 +1,6 @@
 // Package files writes files that appear whole or not at all, never over
-// something that is not the program's, and reads files of bounded size.
+// something that is not the program's, reads files of bounded size, and asks
+// disks for room and durability.
 package files
 
 // Error is a path that cannot be read or written as asked.

@@ -177,3 +177,13 @@ func TestRead(t *testing.T) {
 	_, err = Read(path, 64<<20)
 	require.ErrorContains(t, err, "has 21474836480 bytes, expected at most 67108864 (64 MiB)")
 }
+
+func TestFolders(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, SyncDir(dir))
+	free, err := Free(dir)
+	require.NoError(t, err)
+	require.NotZero(t, free)
+	_, err = Free(filepath.Join(dir, "none"))
+	require.Error(t, err)
+}

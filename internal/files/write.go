@@ -85,7 +85,7 @@ func (w *File) Commit() error {
 		os.Remove(w.Name())
 		return err
 	}
-	syncDir(filepath.Dir(w.to.path))
+	_ = SyncDir(filepath.Dir(w.to.path)) // the file is whole and in place
 	return nil
 }
 
@@ -98,14 +98,6 @@ func (w *File) Abort() {
 	w.Close()
 	if !w.to.direct {
 		os.Remove(w.Name())
-	}
-}
-
-// syncDir makes a rename durable where folders can be synced.
-func syncDir(dir string) {
-	if d, err := os.Open(dir); err == nil {
-		_ = d.Sync() // not every system can sync a folder
-		d.Close()
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"deeploop/internal/checkpoint"
 	"deeploop/internal/cli"
 	"deeploop/internal/runlog"
+	"deeploop/internal/wording"
 )
 
 // holdsRun reports whether the folder shows that a training of ours wrote it:
@@ -72,7 +73,7 @@ func (r *Run) near() string {
 			names = append(names, e.Name())
 		}
 	}
-	if near := cli.Nearest(base, names); near != "" {
+	if near := wording.Nearest(base, names); near != "" {
 		return fmt.Sprintf(" (there is %s)", filepath.Join(parent, near))
 	}
 	return ""

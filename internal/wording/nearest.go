@@ -1,4 +1,4 @@
-package cli
+package wording
 
 import "strings"
 
@@ -9,7 +9,7 @@ import "strings"
 func Nearest(name string, candidates []string) string {
 	best, bestCost := "", max(1, len(name)/3)*2+1
 	for _, c := range candidates {
-		cost := 2 * distance(strings.ToLower(name), strings.ToLower(c))
+		cost := 2 * Distance(strings.ToLower(name), strings.ToLower(c))
 		if !strings.EqualFold(name, c) || name[0] != c[0] {
 			cost++
 		}
@@ -30,9 +30,9 @@ func Nearest(name string, candidates []string) string {
 	return best
 }
 
-// distance counts insertions, deletions, replacements and swaps of neighbours
-// that turn a into b (optimal string alignment).
-func distance(a, b string) int {
+// Distance counts insertions, deletions, replacements and swaps of neighbours
+// of bytes that turn a into b (optimal string alignment).
+func Distance(a, b string) int {
 	prev2, prev, cur := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range prev {
 		prev[j] = j
