@@ -19,7 +19,8 @@ func (s *Store) Clean() error {
 		return err
 	}
 	if x.Last != nil {
-		return s.prune(x)
+		s.prune(x)
+		return nil
 	}
 	if err := s.remove(func(name string) bool { return strings.HasPrefix(name, tmpPrefix) }); err != nil {
 		return err
@@ -36,7 +37,7 @@ func (s *Store) Clean() error {
 // Clear removes all checkpoints and the index, and the folder if nothing else
 // is in it.
 func (s *Store) Clear() error {
-	if err := s.prune(Index{}); err != nil {
+	if err := s.removeUnnamed(Index{}); err != nil {
 		return err
 	}
 	if err := os.Remove(filepath.Join(s.Dir, indexFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -81,8 +82,13 @@ func (s *Store) complete() ([]Ref, error) {
 	return refs, nil
 }
 
-// prune removes every checkpoint and temporary file that x does not name.
-func (s *Store) prune(x Index) error {
+// prune removes what x does not name. What cannot be removed now, such as a
+// folder that another process reads on Windows, waits for the next time.
+func (s *Store) prune(x Index) { _ = s.removeUnnamed(x) }
+
+// removeUnnamed removes every checkpoint and temporary file that x does not
+// name.
+func (s *Store) removeUnnamed(x Index) error {
 	named := map[string]bool{}
 	for _, r := range x.refs() {
 		named[r.Name] = true
@@ -92,7 +98,8 @@ func (s *Store) prune(x Index) error {
 	})
 }
 
-// remove removes what old accepts by name.
+// remove removes what old accepts by name. One that stays does not keep the
+// others.
 func (s *Store) remove(old func(name string) bool) error {
 	entries, err := os.ReadDir(s.Dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -101,14 +108,19 @@ func (s *Store) remove(old func(name string) bool) error {
 	if err != nil {
 		return err
 	}
+	removeAll := s.removeAll
+	if removeAll == nil {
+		removeAll = os.RemoveAll
+	}
+	var errs []error
 	for _, e := range entries {
 		if old(e.Name()) {
-			if err := os.RemoveAll(filepath.Join(s.Dir, e.Name())); err != nil {
-				return fmt.Errorf("remove an old checkpoint: %w", err)
+			if err := removeAll(filepath.Join(s.Dir, e.Name())); err != nil {
+				errs = append(errs, fmt.Errorf("remove an old checkpoint: %w", err))
 			}
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // written reports whether dir holds nothing but files of a checkpoint. Other

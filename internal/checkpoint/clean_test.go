@@ -58,6 +58,31 @@ func TestForeignStepFoldersStay(t *testing.T) {
 	require.False(t, s.Holds())
 }
 
+// An old checkpoint that another process holds open, as on Windows, is no
+// reason to stop; the next save removes it.
+func TestWhatCannotBeRemovedWaits(t *testing.T) {
+	s := several(t)
+	s.Keep = 0
+	locked := s.Path(Ref{Name: "step-00000001"})
+	s.removeAll = func(path string) error {
+		if path == locked {
+			return &os.PathError{Op: "unlink", Path: path, Err: os.ErrPermission}
+		}
+		return os.RemoveAll(path)
+	}
+	_, err := s.Save(4, meta(), newToy(4).set())
+	require.NoError(t, err)
+	require.NoError(t, s.MarkEvaluated(4, nil))
+	require.NoError(t, s.Clean())
+	require.Equal(t, []string{"index.json", "step-00000001", "step-00000004"}, names(t, s.Dir), "the others are removed")
+	require.ErrorIs(t, s.Clear(), os.ErrPermission, "to replace a run all must go")
+
+	s.removeAll = nil
+	_, err = s.Save(5, meta(), newToy(5).set())
+	require.NoError(t, err)
+	require.Equal(t, []string{"index.json", "step-00000005"}, names(t, s.Dir))
+}
+
 func TestIndexNamesAreChecked(t *testing.T) {
 	for _, index := range []string{
 		`{"format_version":1,"last":{"name":"../../elsewhere","step":1}}`,

@@ -47,6 +47,8 @@ type Store struct {
 	// ForgetBest makes the next Save give up the best checkpoint, whose value
 	// no longer compares with later ones. Save sets it back.
 	ForgetBest bool
+
+	removeAll func(path string) error // nil: os.RemoveAll
 }
 
 const tmpPrefix = ".tmp-"
@@ -108,8 +110,8 @@ func (s *Store) writeIndex(x Index) error {
 func (s *Store) Path(r Ref) string { return filepath.Join(s.Dir, r.Name) }
 
 // Save writes the checkpoint of a step, makes it the last one, and removes
-// those that are no longer the last, the best, or among the kept. When it
-// fails the previous checkpoints are untouched.
+// those that are no longer the last, the best, or among the kept; one that
+// cannot be removed is tried again at the next Save. When it fails the previous checkpoints are untouched.
 func (s *Store) Save(step int, meta Meta, set *Set) (Ref, error) {
 	ref, err := s.save(step, meta, set)
 	if err != nil {
@@ -160,7 +162,8 @@ func (s *Store) save(step int, meta Meta, set *Set) (Ref, error) {
 		return ref, err
 	}
 	s.ForgetBest = false
-	return ref, s.prune(x)
+	s.prune(x)
+	return ref, nil
 }
 
 // freeName returns a folder name for step that is not taken.
@@ -210,5 +213,6 @@ func (s *Store) MarkEvaluated(step int, best *Best) error {
 	if err := s.writeIndex(x); err != nil {
 		return fmt.Errorf("record the evaluation of step %d: %w", step, err)
 	}
-	return s.prune(x)
+	s.prune(x)
+	return nil
 }
