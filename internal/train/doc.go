@@ -60,6 +60,10 @@
 // Clipping scales the gradients between GradNorm, which returns the number to
 // compare with, and the optimizer's Step. Neither needs a change here.
 //
+// A run that stopped and went on leaves the metrics of one that never stopped,
+// with one exception: where Options.MaxTime (--minutes) ends a session, it is
+// evaluated, and that adds an evaluation line at the step where it stopped.
+//
 // Files of a run's folder: checkpoints/ (see package checkpoint),
 // metrics.jsonl, sessions.jsonl (see package runlog), lock while a process
 // writes, and what the command adds through Options.Files.
