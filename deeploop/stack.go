@@ -31,8 +31,15 @@ type StackConfig struct {
 	Rule      Rule
 	// Alpha and Beta override the rule where positive.
 	Alpha, Beta float64
-	SwiGLUBeta  string // MLP matrices that get beta: all, up_down or down
+	SwiGLUBeta  string // MLP matrices that get beta, SwiGLUBetaAll where empty
 }
+
+// The MLP matrices that beta scales.
+const (
+	SwiGLUBetaAll    = "all"     // gate, up and down
+	SwiGLUBetaUpDown = "up_down" // up and down
+	SwiGLUBetaDown   = "down"
+)
 
 // Init draws a weight [Rows, Cols] = [out, in]; the stack scales it by beta
 // afterwards.
@@ -111,11 +118,11 @@ func (bl *Block) scale(beta float64, swiglu string) {
 	mul(bl.Down.Data)
 	f := bl.Down.Cols
 	switch swiglu {
-	case "", "all":
+	case "", SwiGLUBetaAll:
 		mul(bl.GateUp.Data)
-	case "up_down":
+	case SwiGLUBetaUpDown:
 		mul(bl.GateUp.Data.Slice(f*d, 2*f*d))
-	case "down":
+	case SwiGLUBetaDown:
 	default:
 		panic("deeploop: swiglu_beta is not all, up_down or down")
 	}

@@ -74,9 +74,9 @@ const (
 	NgCode    = "code"
 	NgForward = "forward"
 
-	SwiGLUBetaAll    = "all"
-	SwiGLUBetaUpDown = "up_down"
-	SwiGLUBetaDown   = "down"
+	SwiGLUBetaAll    = deeploop.SwiGLUBetaAll
+	SwiGLUBetaUpDown = deeploop.SwiGLUBetaUpDown
+	SwiGLUBetaDown   = deeploop.SwiGLUBetaDown
 )
 
 // HeadDim returns K, the width of one attention head.
