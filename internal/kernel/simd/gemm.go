@@ -84,6 +84,7 @@ func (b *Backend) engine(t C.int) C.int {
 	return C.DL_FMA
 }
 
+// cbool is C's 1 or 0.
 func cbool(v bool) C.int {
 	if v {
 		return 1

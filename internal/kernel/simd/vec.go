@@ -46,25 +46,7 @@ import (
 	"deeploop/internal/kernel"
 )
 
-// act returns 1 for bf16 activations, 0 for float32.
-func act(t kernel.DType) C.int {
-	switch t {
-	case kernel.BFloat16:
-		return 1
-	case kernel.Float64:
-		panic(badFloat64)
-	}
-	return 0
-}
-
 func size(n int) C.int64_t { return C.int64_t(n) }
-
-func boolean(b bool) C.int {
-	if b {
-		return 1
-	}
-	return 0
-}
 
 func ints(s []int32) unsafe.Pointer      { return unsafe.Pointer(unsafe.SliceData(s)) }
 func doubles(s []float64) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(s)) }
@@ -72,74 +54,74 @@ func doubles(s []float64) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceDat
 // Embed implements kernel.Backend.
 func (b *Backend) Embed(y kernel.Buf, a kernel.EmbedArgs) {
 	kernel.CheckEmbed(y, a)
-	C.dl_vec_embed(b.pool, C.int(b.level), act(y.Type()), y.Ptr(), a.Table.Ptr(), a.Puzzle.Ptr(), a.Pos.Ptr(), ints(a.IDs),
+	C.dl_vec_embed(b.pool, C.int(b.level), ctype(y.Type()), y.Ptr(), a.Table.Ptr(), a.Puzzle.Ptr(), a.Pos.Ptr(), ints(a.IDs),
 		size(a.Batch), size(a.T), size(a.Prefix), size(a.D), size(a.Vocab), size(a.PuzzleDim), C.float(a.Scale))
 }
 
 // EmbedBackward implements kernel.Backend.
 func (b *Backend) EmbedBackward(dTable, dPuzzle, dPos, dy kernel.Buf, a kernel.EmbedArgs, accumulate bool) {
 	kernel.CheckEmbedBackward(dTable, dPuzzle, dPos, dy, a)
-	C.dl_vec_embed_back(b.pool, C.int(b.level), act(dy.Type()), dTable.Ptr(), dPuzzle.Ptr(), dPos.Ptr(), dy.Ptr(), ints(a.IDs),
-		size(a.Batch), size(a.T), size(a.Prefix), size(a.D), size(a.Vocab), size(a.PuzzleDim), C.float(a.Scale), boolean(accumulate))
+	C.dl_vec_embed_back(b.pool, C.int(b.level), ctype(dy.Type()), dTable.Ptr(), dPuzzle.Ptr(), dPos.Ptr(), dy.Ptr(), ints(a.IDs),
+		size(a.Batch), size(a.T), size(a.Prefix), size(a.D), size(a.Vocab), size(a.PuzzleDim), C.float(a.Scale), cbool(accumulate))
 }
 
 // Attention implements kernel.Backend.
 func (b *Backend) Attention(o, lse, qkv kernel.Buf, s kernel.AttentionShape) {
 	kernel.CheckAttention(o, lse, qkv, s)
-	C.dl_vec_attn(b.pool, C.int(b.level), act(qkv.Type()), o.Ptr(), lse.Ptr(), qkv.Ptr(), s.Cos.Ptr(), s.Sin.Ptr(),
-		C.int(s.B), C.int(s.T), C.int(s.N), C.int(s.K), boolean(s.Causal))
+	C.dl_vec_attn(b.pool, C.int(b.level), ctype(qkv.Type()), o.Ptr(), lse.Ptr(), qkv.Ptr(), s.Cos.Ptr(), s.Sin.Ptr(),
+		C.int(s.B), C.int(s.T), C.int(s.N), C.int(s.K), cbool(s.Causal))
 }
 
 // AttentionBackward implements kernel.Backend.
 func (b *Backend) AttentionBackward(dqkv, do, o, qkv, lse kernel.Buf, s kernel.AttentionShape) {
 	kernel.CheckAttentionBackward(dqkv, do, o, qkv, lse, s)
-	C.dl_vec_attn_back(b.pool, C.int(b.level), act(qkv.Type()), dqkv.Ptr(), do.Ptr(), o.Ptr(), qkv.Ptr(), lse.Ptr(), s.Cos.Ptr(), s.Sin.Ptr(),
-		C.int(s.B), C.int(s.T), C.int(s.N), C.int(s.K), boolean(s.Causal))
+	C.dl_vec_attn_back(b.pool, C.int(b.level), ctype(qkv.Type()), dqkv.Ptr(), do.Ptr(), o.Ptr(), qkv.Ptr(), lse.Ptr(), s.Cos.Ptr(), s.Sin.Ptr(),
+		C.int(s.B), C.int(s.T), C.int(s.N), C.int(s.K), cbool(s.Causal))
 }
 
 // ResidualNorm implements kernel.Backend.
 func (b *Backend) ResidualNorm(y, rstd, x, z, gain kernel.Buf, alpha, eps float64, d int) {
 	rows := kernel.CheckResidualNorm(y, rstd, x, z, gain, d)
-	C.dl_vec_norm(b.pool, C.int(b.level), act(x.Type()), y.Ptr(), rstd.Ptr(), x.Ptr(), z.Ptr(), gain.Ptr(), C.float(alpha), C.float(eps), size(rows), size(d))
+	C.dl_vec_norm(b.pool, C.int(b.level), ctype(x.Type()), y.Ptr(), rstd.Ptr(), x.Ptr(), z.Ptr(), gain.Ptr(), C.float(alpha), C.float(eps), size(rows), size(d))
 }
 
 // ResidualNormBackward implements kernel.Backend.
 func (b *Backend) ResidualNormBackward(dx, dz, dgain, dy, y, rstd, x, z, gain kernel.Buf, alpha float64, d int) {
 	rows := kernel.CheckResidualNormBackward(dx, dz, dgain, dy, y, rstd, x, z, gain, d)
-	C.dl_vec_norm_back(b.pool, C.int(b.level), act(dy.Type()), dx.Ptr(), dz.Ptr(), dgain.Ptr(), dy.Ptr(), y.Ptr(), rstd.Ptr(), x.Ptr(), z.Ptr(), gain.Ptr(),
+	C.dl_vec_norm_back(b.pool, C.int(b.level), ctype(dy.Type()), dx.Ptr(), dz.Ptr(), dgain.Ptr(), dy.Ptr(), y.Ptr(), rstd.Ptr(), x.Ptr(), z.Ptr(), gain.Ptr(),
 		C.float(alpha), size(rows), size(d))
 }
 
 // SwiGLU implements kernel.Backend.
 func (b *Backend) SwiGLU(y, gu kernel.Buf, f int) {
 	m := kernel.CheckSwiGLU(y, f, gu)
-	C.dl_vec_swiglu(b.pool, C.int(b.level), act(y.Type()), y.Ptr(), gu.Ptr(), size(m), size(f))
+	C.dl_vec_swiglu(b.pool, C.int(b.level), ctype(y.Type()), y.Ptr(), gu.Ptr(), size(m), size(f))
 }
 
 // SwiGLUBackward implements kernel.Backend.
 func (b *Backend) SwiGLUBackward(dgu, dy, gu kernel.Buf, f int) {
 	m := kernel.CheckSwiGLU(dy, f, gu, dgu)
-	C.dl_vec_swiglu_back(b.pool, C.int(b.level), act(dy.Type()), dgu.Ptr(), dy.Ptr(), gu.Ptr(), size(m), size(f))
+	C.dl_vec_swiglu_back(b.pool, C.int(b.level), ctype(dy.Type()), dgu.Ptr(), dy.Ptr(), gu.Ptr(), size(m), size(f))
 }
 
 // CrossEntropy implements kernel.Backend.
 func (b *Backend) CrossEntropy(loss []float64, pred []int32, logits kernel.Buf, labels []int32, v int, kind kernel.CrossEntropyKind) {
 	rows := kernel.CheckCrossEntropy(logits, labels, v, len(loss), len(pred))
-	act(logits.Type())
-	C.dl_vec_loss(b.pool, C.int(b.level), doubles(loss), ints(pred), logits.Ptr(), ints(labels), size(rows), size(v), boolean(kind == kernel.Stablemax))
+	ctype(logits.Type())
+	C.dl_vec_loss(b.pool, C.int(b.level), doubles(loss), ints(pred), logits.Ptr(), ints(labels), size(rows), size(v), cbool(kind == kernel.Stablemax))
 }
 
 // CrossEntropyBackward implements kernel.Backend.
 func (b *Backend) CrossEntropyBackward(dlogits, logits kernel.Buf, labels []int32, scale []float64, v int, kind kernel.CrossEntropyKind) {
 	rows := kernel.CheckCrossEntropyBackward(dlogits, logits, labels, v, len(scale))
-	C.dl_vec_loss_back(b.pool, C.int(b.level), act(dlogits.Type()), dlogits.Ptr(), logits.Ptr(), ints(labels), doubles(scale),
-		size(rows), size(v), boolean(kind == kernel.Stablemax))
+	C.dl_vec_loss_back(b.pool, C.int(b.level), ctype(dlogits.Type()), dlogits.Ptr(), logits.Ptr(), ints(labels), doubles(scale),
+		size(rows), size(v), cbool(kind == kernel.Stablemax))
 }
 
 // Add implements kernel.Backend.
 func (b *Backend) Add(dst, x, y, z kernel.Buf) {
 	kernel.CheckSame(dst, x, y, z)
-	C.dl_vec_add(b.pool, C.int(b.level), act(dst.Type()), dst.Ptr(), x.Ptr(), y.Ptr(), z.Ptr(), size(dst.Len()))
+	C.dl_vec_add(b.pool, C.int(b.level), ctype(dst.Type()), dst.Ptr(), x.Ptr(), y.Ptr(), z.Ptr(), size(dst.Len()))
 }
 
 // Convert implements kernel.Backend.
@@ -148,7 +130,7 @@ func (b *Backend) Convert(dst, src kernel.Buf) {
 	if dst.Absent() {
 		return
 	}
-	to, from := act(dst.Type()), act(src.Type())
+	to, from := ctype(dst.Type()), ctype(src.Type())
 	if to == from {
 		copy(dst.Bytes(), src.Bytes())
 		return
@@ -159,7 +141,7 @@ func (b *Backend) Convert(dst, src kernel.Buf) {
 // AdamATan2 implements kernel.Backend.
 func (b *Backend) AdamATan2(w, g, m, v kernel.Buf, h kernel.AdamHyper) {
 	kernel.CheckAdam(w, g, m, v, h)
-	act(w.Type())
+	ctype(w.Type())
 	step := h.LR / (1 - math.Pow(h.Beta1, float64(h.Step)))
 	root := 1 / math.Sqrt(1-math.Pow(h.Beta2, float64(h.Step)))
 	C.dl_vec_adam(b.pool, C.int(b.level), w.Ptr(), g.Ptr(), m.Ptr(), v.Ptr(), size(w.Len()),
@@ -169,18 +151,18 @@ func (b *Backend) AdamATan2(w, g, m, v kernel.Buf, h kernel.AdamHyper) {
 // SignSGD implements kernel.Backend.
 func (b *Backend) SignSGD(w, g kernel.Buf, lr, wd float64) {
 	kernel.CheckUpdate(w, g)
-	act(w.Type())
+	ctype(w.Type())
 	C.dl_vec_signsgd(b.pool, C.int(b.level), w.Ptr(), g.Ptr(), size(w.Len()), C.float(lr), C.float(1-lr*wd))
 }
 
 // Lerp implements kernel.Backend.
 func (b *Backend) Lerp(dst, src kernel.Buf, rate float64) {
 	kernel.CheckUpdate(dst, src)
-	act(dst.Type())
+	ctype(dst.Type())
 	C.dl_vec_lerp(b.pool, C.int(b.level), dst.Ptr(), src.Ptr(), size(dst.Len()), C.float(rate), C.float(1-rate))
 }
 
 // SumSquares implements kernel.Backend.
 func (b *Backend) SumSquares(x kernel.Buf) float64 {
-	return float64(C.dl_vec_sumsq(b.pool, C.int(b.level), act(x.Type()), x.Ptr(), size(x.Len())))
+	return float64(C.dl_vec_sumsq(b.pool, C.int(b.level), ctype(x.Type()), x.Ptr(), size(x.Len())))
 }

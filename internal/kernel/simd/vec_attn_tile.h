@@ -61,7 +61,6 @@ DL_INLINE void narrow_n(uint16_t *p, vf v, int n) { _mm256_mask_storeu_epi16(p, 
 static void rows_in(uint16_t *dst, const sizes *z, const uint16_t *src, int64_t stride, const dl_attn_args *a, int rotate) {
 	const int k = a->k, half = k / 2;
 	for (int t = 0; t < a->t; t++, src += stride, dst += z->kd) {
-		const float *cos = a->cos + (int64_t)t * half, *sin = a->sin + (int64_t)t * half;
 		dl_prefetch_row(src, stride * 2, k * 2);
 		for (int i = k / VL * VL; i < z->kd; i += VL) _mm256_storeu_si256((__m256i *)(dst + i), _mm256_setzero_si256());
 		if (!rotate || !a->cos) {
@@ -71,6 +70,7 @@ static void rows_in(uint16_t *dst, const sizes *z, const uint16_t *src, int64_t 
 			}
 			continue;
 		}
+		const float *cos = a->cos + (int64_t)t * half, *sin = a->sin + (int64_t)t * half;
 		for (int i = 0; i < half; i += VL) {
 			const int n = half - i < VL ? half - i : VL;
 			vf x = vloadh_n(src + i, n), y = vloadh_n(src + half + i, n), c = vload_n(cos + i, n), s = vload_n(sin + i, n);
@@ -87,11 +87,11 @@ static void rows_out(uint16_t *dst, int64_t stride, const float *src, int kd, in
 	const int k = a->k, half = k / 2;
 	const vf sc = vset1(scale);
 	for (int t = t0; t < t0 + n; t++, dst += stride, src += kd) {
-		const float *cos = a->cos + (int64_t)t * half, *sin = a->sin + (int64_t)t * half;
 		if (!rotate || !a->cos) {
 			for (int i = 0; i < k; i += VL) narrow_n(dst + i, vmul(vload(src + i), sc), k - i < VL ? k - i : VL);
 			continue;
 		}
+		const float *cos = a->cos + (int64_t)t * half, *sin = a->sin + (int64_t)t * half;
 		for (int i = 0; i < half; i += VL) {
 			const int m = half - i < VL ? half - i : VL;
 			vf x = vmul(vload_n(src + i, m), sc), y = vmul(vload_n(src + half + i, m), sc), c = vload_n(cos + i, m), s = vload_n(sin + i, m);
