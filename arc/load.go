@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -218,10 +217,4 @@ func (l *loader) bytes(path string) ([]byte, error) {
 	sum := sha256.Sum256(data)
 	l.corpus.Sources = append(l.corpus.Sources, Source{File: path, SHA256: hex.EncodeToString(sum[:])})
 	return data, nil
-}
-
-// String is "400 tasks from 400 files".
-func (c *Corpus) String() string {
-	return fmt.Sprintf("%d %s from %d %s", len(c.Tasks), plural(len(c.Tasks), "task", "tasks"),
-		len(c.Sources), plural(len(c.Sources), "file", "files"))
 }

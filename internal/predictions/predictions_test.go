@@ -62,7 +62,7 @@ func (m *made) write(t *testing.T, path string, src Source) {
 		require.NoError(t, w.Append(m.preds[at*m.seqLen:to*m.seqLen], m.q[at:to], m.ids[at:to], m.tests[at:to]))
 		at = to
 	}
-	require.Equal(t, m.rows, w.Rows())
+	require.Len(t, w.ids, m.rows)
 	require.NoError(t, w.Close(src))
 }
 

@@ -97,9 +97,6 @@ func (w *Writer) Append(preds []uint8, qHalt []float32, identifiers, testIndex [
 	return nil
 }
 
-// Rows returns how many rows have been appended.
-func (w *Writer) Rows() int { return len(w.ids) }
-
 // Abort drops everything. It does nothing after Close.
 func (w *Writer) Abort() {
 	if w.done {
