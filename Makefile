@@ -26,7 +26,7 @@ endif
 
 demo: demo-time build
 	bin/hrm build-data --out data/demo --force $(DEMO_BUILD)
-	bin/hrm train --data data/demo --run runs/demo --force --minutes 2.5 $(DEMO_TRAIN)
+	bin/hrm train --data data/demo --run runs/demo --force --placement deeploop --minutes 2.5 $(DEMO_TRAIN)
 	bin/hrm eval --run runs/demo $(DEMO_EVAL)
 	bin/hrm score --predictions runs/demo
 	@echo "demo: dataset in data/demo, checkpoints, metrics.jsonl and predictions in runs/demo"
