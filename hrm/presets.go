@@ -79,7 +79,7 @@ func PresetLaptop() TrainConfig {
 	c.Arch.HCycles, c.Arch.LCycles = 1, 1
 	c.Arch.HaltMaxSteps = 4
 	c.GlobalBatchSize = 32
-	c.Steps = 3000
+	c.Steps = 2000
 	c.Epochs, c.EvalInterval = 1000, 100
 	c.EvalSteps = 500
 	c.LR, c.LRWarmupSteps, c.LRMinRatio = 1e-3, 50, 0.05
