@@ -56,12 +56,17 @@ func (c *Carry) refill(s *Segment, offered Rows) {
 	}
 }
 
-// resetState sets the states of row i to the model's initial vectors.
+// resetState sets the states of row i to the model's initial vectors, the same
+// at every position.
 func (s *Segment) resetState(i int) {
-	d, p := s.Model.Config.HiddenSize, s.Model.Config.Positions()
-	for at := i * p * d; at < (i+1)*p*d; at += d {
-		s.backend.Convert(s.ZH.Slice(at, at+d), s.Model.HInit)
-		s.backend.Convert(s.ZL.Slice(at, at+d), s.Model.LInit)
+	d := s.Model.Config.HiddenSize
+	row := s.Model.Config.Positions() * d
+	for _, z := range []struct{ state, init kernel.Buf }{{s.ZH, s.Model.HInit}, {s.ZL, s.Model.LInit}} {
+		s.backend.Convert(z.state.Slice(i*row, i*row+d), z.init)
+		bytes := z.state.Slice(i*row, (i+1)*row).Bytes()
+		for done := len(bytes) / s.Model.Config.Positions(); done < len(bytes); done *= 2 {
+			copy(bytes[done:], bytes[:done])
+		}
 	}
 }
 
