@@ -56,9 +56,11 @@ type Backend interface {
 	// Attention: softmax(q kᵀ/√K) v per head, with rotary positions applied
 	// to q and k where Cos is present. o[B,T,N*K]; qkv[B,T,3*N*K] holds per
 	// token q, k, v, each [N,K]; lse[B,N,T] master receives the log-sum-exp of
-	// each row of scores.
+	// each row of scores and may be absent. With s.Queries only the first
+	// positions ask: o is [B,Queries,N*K] and lse [B,N,Queries].
 	Attention(o, lse, qkv Buf, s AttentionShape)
-	// AttentionBackward: dqkv (laid out as qkv) from do, o, qkv, lse.
+	// AttentionBackward: dqkv (laid out as qkv) from do, o, qkv, lse, all of
+	// them whole: s.Queries is 0.
 	AttentionBackward(dqkv, do, o, qkv, lse Buf, s AttentionShape)
 
 	// ResidualNorm: y = gain ⊙ s·r with s = alpha*x + z, r = 1/√(mean(s²)+eps)
@@ -134,11 +136,21 @@ type EmbedArgs struct {
 //
 //	q'[i] = q[i]cos[i] − q[i+K/2]sin[i],  q'[i+K/2] = q[i+K/2]cos[i] + q[i]sin[i].
 //
-// Absent Cos means no rotation.
+// Absent Cos means no rotation. Queries is how many leading positions of each
+// row of the batch ask (all of them answer); 0 means all T.
 type AttentionShape struct {
 	B, T, N, K int
+	Queries    int
 	Causal     bool
 	Cos, Sin   Buf
+}
+
+// Asking returns the number of positions per row of the batch that ask.
+func (s AttentionShape) Asking() int {
+	if s.Queries > 0 {
+		return s.Queries
+	}
+	return s.T
 }
 
 // CrossEntropyKind is how logits become probabilities.

@@ -99,9 +99,9 @@ func checkEmbedShape(y Buf, a EmbedArgs) {
 
 // CheckAttention checks the buffers of a forward call.
 func CheckAttention(o, lse, qkv Buf, s AttentionShape) {
-	mustFit(s.B >= 0 && s.T > 0 && s.N > 0 && s.K > 0, badAttention)
-	n := s.B * s.T * s.N * s.K
-	mustFit(o.n == n && qkv.n == 3*n && lse.n == s.B*s.N*s.T, badAttention)
+	mustFit(s.B >= 0 && s.T > 0 && s.N > 0 && s.K > 0 && s.Queries >= 0 && s.Queries <= s.T, badAttention)
+	asking := s.Asking()
+	mustFit(o.n == s.B*asking*s.N*s.K && qkv.n == 3*s.B*s.T*s.N*s.K && orLen(lse, s.B*s.N*asking), badAttention)
 	mustFit(same(qkv.t, o) && isMaster(qkv.t, lse, s.Cos, s.Sin), badType)
 	if !s.Cos.Absent() {
 		mustFit(s.K%2 == 0, badOddRotary)
@@ -112,6 +112,7 @@ func CheckAttention(o, lse, qkv Buf, s AttentionShape) {
 // CheckAttentionBackward checks the buffers of a backward call.
 func CheckAttentionBackward(dqkv, do, o, qkv, lse Buf, s AttentionShape) {
 	CheckAttention(o, lse, qkv, s)
+	mustFit(s.Queries == 0 && !lse.Absent(), badAttention)
 	mustFit(dqkv.n == qkv.n && do.n == o.n, badAttention)
 	mustFit(same(qkv.t, dqkv, do), badType)
 }

@@ -20,6 +20,7 @@ type attn struct {
 	B, T, N, K   int
 	causal, rope bool
 	std          float64 // of q and k; 0 means 1
+	queries      int     // leading positions that ask, one of them without log-sum-exp; 0 means all
 }
 
 var attnShapes = []attn{
@@ -34,15 +35,18 @@ func attentionCases() (all []Case) {
 	for _, s := range attnShapes {
 		all = append(all, s.forward(), s.backward())
 	}
+	for _, s := range []attn{{B: 2, T: 37, N: 2, K: 16, rope: true, queries: 1}, {B: 1, T: 101, N: 3, K: 33, causal: true, queries: 40}, {B: 3, T: 65, N: 1, K: 32, queries: 65}} {
+		all = append(all, s.forward())
+	}
 	return all
 }
 
 func (s attn) String() string {
-	return name("B%d T%d N%d K%d%s%s%s", s.B, s.T, s.N, s.K, flag(s.rope, "rope"), flag(s.causal, "causal"), flag(s.std > 0, "sharp"))
+	return name("B%d T%d N%d K%d%s%s%s%s", s.B, s.T, s.N, s.K, flag(s.rope, "rope"), flag(s.causal, "causal"), flag(s.std > 0, "sharp"), flag(s.queries > 0, name("first%d", s.queries)))
 }
 
 func (s attn) shape(v Values) kernel.AttentionShape {
-	a := kernel.AttentionShape{B: s.B, T: s.T, N: s.N, K: s.K, Causal: s.causal}
+	a := kernel.AttentionShape{B: s.B, T: s.T, N: s.N, K: s.K, Queries: s.queries, Causal: s.causal}
 	if s.rope {
 		a.Cos, a.Sin = kernel.RopeTables(v.Type.Master(), s.T, s.K, 10000)
 	}
@@ -58,8 +62,10 @@ func (s attn) std1() float64 {
 
 func (s attn) sharp() float64 { return s.std1() * s.std1() }
 
+func (s attn) asking() int { return kernel.AttentionShape{T: s.T, Queries: s.queries}.Asking() }
+
 func (s attn) flops() float64 {
-	f := 4 * float64(s.B*s.N*s.K) * float64(s.T) * float64(s.T)
+	f := 4 * float64(s.B*s.N*s.K) * float64(s.T) * float64(s.asking())
 	if s.causal {
 		f /= 2
 	}
@@ -67,13 +73,17 @@ func (s attn) flops() float64 {
 }
 
 func (s attn) forward() Case {
-	n := s.B * s.T * s.N * s.K
-	return Case{
+	rows := s.B * s.N * s.asking()
+	c := Case{
 		Op: "Attention", Name: s.String(), Tol: Tolerance{1e-5 * s.sharp(), s.sharp() / 40}, Flops: s.flops(),
 		Tensors: []Tensor{
-			{Name: "qkv", Len: 3 * n, Fill: normal(s.std1())}, {Name: "o", Role: Out, Len: n}, {Name: "lse", Kind: Master, Role: Out, Len: s.B * s.N * s.T}},
+			{Name: "qkv", Len: 3 * s.B * s.T * s.N * s.K, Fill: normal(s.std1())}, {Name: "o", Role: Out, Len: rows * s.K}},
 		Call: func(b kernel.Backend, v Values) { b.Attention(v.Buf("o"), v.Buf("lse"), v.Buf("qkv"), s.shape(v)) },
 	}
+	if s.queries != 1 {
+		c.Tensors = append(c.Tensors, Tensor{Name: "lse", Kind: Master, Role: Out, Len: rows})
+	}
+	return c
 }
 
 func (s attn) backward() Case {

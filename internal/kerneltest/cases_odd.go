@@ -48,6 +48,8 @@ func Random(r *rand.Rand) []Case {
 	if a.rope {
 		a.K += a.K % 2
 	}
+	first := a
+	first.queries = n(a.T)
 	p := norm{rows: n(90), d: 1 + n(140), z: yes(), gain: yes(), alpha: .5 + 2*r.Float64(), noDz: yes(), noDgain: yes()}
 	switch r.IntN(3) {
 	case 0:
@@ -57,7 +59,7 @@ func Random(r *rand.Rand) []Case {
 	}
 	l := loss{rows: n(60), v: n(200), softmax: yes(), extreme: yes()}
 	all := []Case{
-		linear(m, c, k, yes()), linearDX(m, c, k, yes()), linearDW(m, c, k, yes()), e.forward(), e.backward(), a.forward(), a.backward(), p.forward(), p.backward(),
+		linear(m, c, k, yes()), linearDX(m, c, k, yes()), linearDW(m, c, k, yes()), e.forward(), e.backward(), a.forward(), a.backward(), first.forward(), p.forward(), p.backward(),
 		swiglu(m, d, yes()), swigluBackward(m, d, yes()), l.forward(), l.backward(), add(n(40000), yes(), ""), convert(n(40000)), sumSquares(n(40000), "", normal(1)),
 		adam(n(40000), n(50), -12, 2), signSGD(n(40000)), lerp(n(40000)),
 	}

@@ -74,7 +74,7 @@ func attention[S real](b *Backend, o, lse, qkv []S, s kernel.AttentionShape) {
 		h, scores := newHead[S](s), make([]S, s.T)
 		for bn := lo; bn < hi; bn++ {
 			h.load(qkv, cos, sin, bn/s.N, bn%s.N, s)
-			for t := range s.T {
+			for t := range s.Asking() {
 				n := keys(s, t)
 				row := scores[:n]
 				dots(row, h.q[t*s.K:(t+1)*s.K], h.k[:n*s.K])
@@ -87,13 +87,15 @@ func attention[S real](b *Backend, o, lse, qkv []S, s kernel.AttentionShape) {
 					e := math.Exp(float64(x)*scale - top)
 					row[j], sum = S(e), sum+e
 				}
-				y := o[((h.b*s.T+t)*s.N+h.n)*s.K:][:s.K]
+				y := o[((h.b*s.Asking()+t)*s.N+h.n)*s.K:][:s.K]
 				clear(y)
 				addRows(y, row, 1, h.v[:n*s.K])
 				for i := range y {
 					y[i] = S(float64(y[i]) / sum)
 				}
-				lse[(h.b*s.N+h.n)*s.T+t] = S(top + math.Log(sum))
+				if lse != nil {
+					lse[(h.b*s.N+h.n)*s.Asking()+t] = S(top + math.Log(sum))
+				}
 			}
 		}
 	})

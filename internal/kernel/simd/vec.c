@@ -41,15 +41,15 @@ void dl_vec_embed_back(dl_pool *p, int level, int bf16, void *dtable, void *dpuz
 }
 
 void dl_vec_attn(dl_pool *p, int level, int bf16, void *o, void *lse, void *qkv, const void *cos, const void *sin,
-	int b, int t, int n, int k, int causal) {
-	dl_attn_args a = {.o = o, .qkv = qkv, .lse = lse, .cos = cos, .sin = sin, .b = b, .t = t, .n = n, .k = k, .causal = causal, .pool = p};
+	int b, int t, int n, int k, int causal, int asking) {
+	dl_attn_args a = {.o = o, .qkv = qkv, .lse = lse, .cos = cos, .sin = sin, .b = b, .t = t, .n = n, .k = k, .causal = causal, .asking = asking, .pool = p};
 	TILES_FIRST(attn)
 	RUN_ACT(attn);
 }
 
 void dl_vec_attn_back(dl_pool *p, int level, int bf16, void *dqkv, void *d_o, void *o, void *qkv, void *lse, const void *cos, const void *sin,
 	int b, int t, int n, int k, int causal) {
-	dl_attn_args a = {o, qkv, d_o, dqkv, lse, cos, sin, b, t, n, k, causal, p};
+	dl_attn_args a = {o, qkv, d_o, dqkv, lse, cos, sin, b, t, n, k, causal, t, p};
 	TILES_FIRST(attn_back)
 	RUN_ACT(attn_back);
 }

@@ -69,7 +69,7 @@ func (b *Backend) EmbedBackward(dTable, dPuzzle, dPos, dy kernel.Buf, a kernel.E
 func (b *Backend) Attention(o, lse, qkv kernel.Buf, s kernel.AttentionShape) {
 	kernel.CheckAttention(o, lse, qkv, s)
 	C.dl_vec_attn(b.pool, C.int(b.level), ctype(qkv.Type()), o.Ptr(), lse.Ptr(), qkv.Ptr(), s.Cos.Ptr(), s.Sin.Ptr(),
-		C.int(s.B), C.int(s.T), C.int(s.N), C.int(s.K), cbool(s.Causal))
+		C.int(s.B), C.int(s.T), C.int(s.N), C.int(s.K), cbool(s.Causal), C.int(s.Asking()))
 }
 
 // AttentionBackward implements kernel.Backend.

@@ -19,7 +19,7 @@ typedef struct {
 	void *o, *qkv, *d_o, *dqkv;
 	float *lse;
 	const float *cos, *sin;
-	int b, t, n, k, causal;
+	int b, t, n, k, causal, asking; // asking: positions that are queries, the first
 	dl_pool *pool;
 } dl_attn_args;
 

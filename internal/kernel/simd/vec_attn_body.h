@@ -135,20 +135,19 @@ static void ACT(attn_chunk)(void *arg, int chunk, int thread) {
 	ACT(rows_in)(kr, s, qkv + width, 3 * width, a, 1, 1);
 	ACT(rows_in)(v, s, qkv + 2 * width, 3 * width, a, 0, 1);
 	DL_NAME(flip)(kt, s.ld, kr, s.tp, s.kp);
-	act *o = (act *)a->o + (int64_t)b * t * width + (int64_t)h * k;
-	float *lse = a->lse + (int64_t)chunk * t;
-	for (int i0 = 0; i0 < t; i0 += s.qb) {
+	act *o = (act *)a->o + (int64_t)b * a->asking * width + (int64_t)h * k;
+	for (int i0 = 0; i0 < a->asking; i0 += s.qb) {
 		const int m = s.tp - i0 < s.qb ? s.tp - i0 : s.qb;
 		const int seen = a->causal && i0 + m < t ? i0 + m : t, nv = (seen + VL - 1) / VL;
 		DL_NAME(mul)(p, s.ld, (DL_NAME(left)){q + (int64_t)i0 * s.kp, s.kp, 1}, kt, s.ld, m, nv, k, 0);
 		float inverse[256]; // one for each query of a block
-		for (int i = 0; i < m && i0 + i < t; i++) {
+		for (int i = 0; i < m && i0 + i < a->asking; i++) {
 			float top, sum = DL_NAME(softmax_row)(p + i * s.ld, a->causal ? i0 + i + 1 : t, nv * VL, &top);
-			lse[i0 + i] = top + logf(sum);
+			if (a->lse) a->lse[(int64_t)chunk * a->asking + i0 + i] = top + logf(sum);
 			inverse[i] = 1.0f / sum;
 		}
 		DL_NAME(mul)(y, s.kp, (DL_NAME(left)){p, s.ld, 1}, v, s.kp, m, s.kp / VL, seen, 0);
-		for (int i = 0; i < m && i0 + i < t; i++) {
+		for (int i = 0; i < m && i0 + i < a->asking; i++) {
 			const vf w = vset1(inverse[i]);
 			act *oi = o + (i0 + i) * width;
 			const float *yi = y + (int64_t)i * s.kp;

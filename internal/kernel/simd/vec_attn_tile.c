@@ -54,19 +54,18 @@ static void attn_chunk(void *arg, int chunk, int thread) {
 	rows_in(v, &z, qkv + 2 * width, 3 * width, a, 0);
 	flip_pairs(kt, &z, kr);
 	interleave(vi, &z, v);
-	uint16_t *o = (uint16_t *)a->o + (int64_t)b * t * width + (int64_t)h * k;
-	float *lse = a->lse + (int64_t)chunk * t;
+	uint16_t *o = (uint16_t *)a->o + (int64_t)b * a->asking * width + (int64_t)h * k;
 	tiles_on();
-	for (int i0 = 0; i0 < t; i0 += ROWS) {
-		const int seen = a->causal && i0 + ROWS < z.tp ? i0 + ROWS : z.tp, rows = t - i0 < ROWS ? t - i0 : ROWS;
+	for (int i0 = 0; i0 < a->asking; i0 += ROWS) {
+		const int seen = a->causal && i0 + ROWS < z.tp ? i0 + ROWS : z.tp, rows = a->asking - i0 < ROWS ? a->asking - i0 : ROWS;
 		DL_BARRIER();
 		scores(s, &z, q + (int64_t)i0 * z.kd, kt, seen);
 		DL_BARRIER();
 		float sum[ROWS], top[ROWS];
 		for (int i = 0; i < rows; i++) sum[i] = softmax_row(p + i * z.ldp, s + i * z.ld, a->causal ? i0 + i + 1 : t, seen, scale, top + i);
-		for (int i = 0; i < rows; i += VL) {
+		for (int i = 0; a->lse && i < rows; i += VL) {
 			const int n = rows - i < VL ? rows - i : VL;
-			vstore_n(lse + i0 + i, vadd(vload_n(top + i, n), log_(vload_n(sum + i, n))), n);
+			vstore_n(a->lse + (int64_t)chunk * a->asking + i0 + i, vadd(vload_n(top + i, n), log_(vload_n(sum + i, n))), n);
 		}
 		memset(p + rows * z.ldp, 0, (size_t)(ROWS - rows) * (size_t)z.ldp * 2);
 		DL_BARRIER();

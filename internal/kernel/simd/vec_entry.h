@@ -12,7 +12,7 @@ void dl_vec_embed(dl_pool *p, int level, int bf16, void *y, void *table, void *p
 void dl_vec_embed_back(dl_pool *p, int level, int bf16, void *dtable, void *dpuzzle, void *dpos, void *dy, const void *ids,
 	int64_t batch, int64_t t, int64_t prefix, int64_t d, int64_t vocab, int64_t puzzle_dim, float scale, int accumulate);
 void dl_vec_attn(dl_pool *p, int level, int bf16, void *o, void *lse, void *qkv, const void *cos, const void *sin,
-	int b, int t, int n, int k, int causal);
+	int b, int t, int n, int k, int causal, int asking);
 void dl_vec_attn_back(dl_pool *p, int level, int bf16, void *dqkv, void *d_o, void *o, void *qkv, void *lse, const void *cos, const void *sin,
 	int b, int t, int n, int k, int causal);
 void dl_vec_norm(dl_pool *p, int level, int bf16, void *y, void *rstd, const void *x, const void *z, const void *gain,
