@@ -31,14 +31,14 @@ int dl_gemm_engine(int level, int type) {
 	return DL_FMA;
 }
 
-static const dl_gemm_isa *isa_of(int level, int engine) {
+const dl_gemm_isa *dl_gemm_isa_of(int level, int engine) {
+	if (engine == DL_TILE) return NULL;
 #if defined(__x86_64__)
 	if (engine == DL_DOT) return &dl_gemm_isa_avx512bf16;
 	if (level >= DL_AVX512) return &dl_gemm_isa_avx512;
 	if (level == DL_AVX2) return &dl_gemm_isa_avx2;
 #endif
 	(void)level;
-	(void)engine;
 	return &dl_gemm_isa_c;
 }
 
@@ -78,7 +78,7 @@ static void pack_chunk(void *arg, int c, int thread) {
 size_t dl_gemm_packed_bytes(int level, int engine, int layout, int n, int k) {
 	int width = layout == DL_FORWARD ? n : k, depth = layout == DL_FORWARD ? k : n;
 	if (engine == DL_TILE) return dl_tile_packed_bytes(width, depth);
-	const dl_gemm_isa *isa = isa_of(level, engine);
+	const dl_gemm_isa *isa = dl_gemm_isa_of(level, engine);
 	return (size_t)round_up(width, isa->nr) * packed_depth(isa, depth) * 4;
 }
 
@@ -87,7 +87,7 @@ void dl_gemm_pack(dl_pool *p, int level, int engine, int layout, void *dst, cons
 		dl_tile_pack(p, layout, dst, w, n, k);
 		return;
 	}
-	pack_job j = {isa_of(level, engine), dst, w, n, k, layout};
+	pack_job j = {dl_gemm_isa_of(level, engine), dst, w, n, k, layout};
 	int width = layout == DL_FORWARD ? n : k;
 	dl_parallel(p, ceil_div(width, j.isa->nr), pack_chunk, &j);
 }
@@ -145,7 +145,7 @@ void dl_gemm(dl_pool *p, int level, int engine, void *y, int ytype, const void *
 		dl_tile_gemm(p, y, ytype, x, packed, m, n, k, add);
 		return;
 	}
-	const dl_gemm_isa *isa = isa_of(level, engine);
+	const dl_gemm_isa *isa = dl_gemm_isa_of(level, engine);
 	job j = {.isa = isa, .pool = p, .y = y, .x = x, .b = packed, .ytype = ytype, .xtype = xtype, .m = m, .n = n, .k = k, .add = add};
 	j.depth = packed_depth(isa, k);
 	j.block = even_block(j.depth, BLOCK);
@@ -212,7 +212,7 @@ void dl_gemm_dw(dl_pool *p, int level, int engine, float *dw, const void *dy, co
 		dl_tile_dw(p, dw, dy, x, m, n, k, add);
 		return;
 	}
-	const dl_gemm_isa *isa = isa_of(level, engine);
+	const dl_gemm_isa *isa = dl_gemm_isa_of(level, engine);
 	job j = {.isa = isa, .pool = p, .y = dw, .x = x, .b = dy, .xtype = type, .m = m, .n = n, .k = k, .add = add};
 	j.depth = packed_depth(isa, m);
 	j.block = even_block(j.depth, DW_BLOCK);

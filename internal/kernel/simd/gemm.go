@@ -92,10 +92,6 @@ func cbool(v bool) C.int {
 	return 0
 }
 
-// probeTiles runs n tile products of 65,536 operations on every thread with
-// operands in the nearest cache: the ceiling that benchmarks compare with.
-func (b *Backend) probeTiles(n int) { C.dl_tile_probe(b.pool, C.int(n)) }
-
 // Linear implements kernel.Backend. Sums are fp32. With bf16 activations the
 // engines with bf16 products (amx, and avx512 where the processor's dot
 // products are the faster way) round the weight to bf16; the others widen the

@@ -10,6 +10,8 @@
 #define NV 2
 #define DL_PAIR 0
 #define DL_MADD(a, b, c) vfma(a, b, c)
+#include "probe_body.h"
+
 #include "gemm_body.h"
 
 #include "isa_end.h"

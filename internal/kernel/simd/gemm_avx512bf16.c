@@ -11,6 +11,8 @@
 #define NV 2
 #define DL_PAIR 1
 #define DL_MADD(a, b, c) _mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b))
+#include "probe_body.h"
+
 #include "gemm_body.h"
 
 #include "isa_end.h"

@@ -11,10 +11,9 @@ import (
 	"deeploop/internal/kernel"
 )
 
-// BenchmarkProducts measures each product for the model's shapes in GFLOP/s. With
-// tiles it also gives the share of what the tiles reach on operands in the
-// nearest cache, probed right before each run, since the speed of a
-// shared machine changes within milliseconds.
+// BenchmarkProducts measures each product for the model's shapes in GFLOP/s and
+// as a share of what the level's instructions reach at best, probed right before
+// each run, since the speed of a shared machine changes within milliseconds.
 func BenchmarkProducts(b *testing.B) {
 	for _, l := range Levels {
 		if Missing(l) != "" {
@@ -51,14 +50,12 @@ func benchmarkProducts(b *testing.B, l Level, dt kernel.DType, s shape) {
 				}
 				defer be.Close()
 				op.run(be)
-				tiles := be.engine(ctype(dt)) == engineTile
-				const steps = 4000
+				const rounds = 1000
+				probed := 0.0
 				var probe, work time.Duration
 				for range b.N {
 					t0 := time.Now()
-					if tiles {
-						be.probeTiles(steps)
-					}
+					probed += be.ProbeProducts(dt, rounds)
 					t1 := time.Now()
 					op.run(be)
 					t2 := time.Now()
@@ -69,10 +66,7 @@ func benchmarkProducts(b *testing.B, l Level, dt kernel.DType, s shape) {
 				rate := flops / work.Seconds() / 1e9
 				b.ReportMetric(0, "ns/op")
 				b.ReportMetric(rate, "GFLOP/s")
-				if tiles {
-					ceiling := 65536 * steps * float64(threads) * float64(b.N) / probe.Seconds() / 1e9
-					b.ReportMetric(rate/ceiling, "of-ceiling")
-				}
+				b.ReportMetric(rate/(probed/probe.Seconds()/1e9), "of-ceiling")
 			})
 		}
 	}

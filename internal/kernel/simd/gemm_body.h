@@ -217,4 +217,4 @@ static void narrow(uint16_t *y, size_t ldy, const float *c, size_t ldc, int h, i
 	}
 }
 
-const dl_gemm_isa DL_NAME(dl_gemm_isa) = {MR, NR, DL_PAIR, rows, cols, tile, narrow};
+const dl_gemm_isa DL_NAME(dl_gemm_isa) = {MR, NR, DL_PAIR, rows, cols, tile, narrow, probe};

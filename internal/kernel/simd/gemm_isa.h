@@ -21,7 +21,13 @@ typedef struct {
 	void (*tile)(int h, int w, int depth, const uint32_t *a, const uint32_t *b, float *c, size_t ldc, int add);
 	// narrow rounds c[h][w] (+ y with add) to bf16 in y.
 	void (*narrow)(uint16_t *y, size_t ldy, const float *c, size_t ldc, int h, int w, int add);
+	// probe does n rounds of the multiply-adds of tile on operands at hand, and
+	// returns how many floating-point operations that was.
+	double (*probe)(int n);
 } dl_gemm_isa;
+
+// dl_gemm_isa_of is what a level and an engine use; NULL for tiles.
+const dl_gemm_isa *dl_gemm_isa_of(int level, int engine);
 
 extern const dl_gemm_isa dl_gemm_isa_c, dl_gemm_isa_avx2, dl_gemm_isa_avx512, dl_gemm_isa_avx512bf16;
 

@@ -10,7 +10,8 @@ void dl_tile_gemm(dl_pool *p, void *y, int ytype, const void *x, const void *pac
 void dl_tile_dw(dl_pool *p, float *dw, const void *dy, const void *x, int m, int n, int k, int add);
 
 // dl_tile_probe runs n steps of the 2x2 tile product on operands that stay in
-// the first-level cache, on every thread: the ceiling of the machine.
-void dl_tile_probe(dl_pool *p, int n);
+// the first-level cache, on the caller's thread, and returns how many
+// floating-point operations that was.
+double dl_tile_probe(int n);
 
 #endif
