@@ -18,6 +18,7 @@
 //	vec.c            the switch over levels (DL_DISPATCH in isa.h)
 //	vec_norm_body.h  the code, written once with the vf vector macros of isa.h
 //	vec_all.h        all such bodies; those on activations for float, then bf16
+//	vec_access.h     names and accesses that bodies share
 //	vec_c.c          #include "isa_c.h"       then #include "vec_all.h"
 //	vec_avx2.c       #include "isa_avx2.h"    then the bodies, then "isa_end.h"
 //	vec_avx512.c     #include "isa_avx512.h"  then the bodies, then "isa_end.h"

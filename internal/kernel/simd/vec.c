@@ -1,5 +1,6 @@
 #include "vec_entry.h"
 
+#include "gemm.h"
 #include "isa.h"
 #include "vec.h"
 
@@ -11,14 +12,16 @@
 		else DL_DISPATCH(level, dl_##f##_f, (p, &a));      \
 	} while (0)
 
+// RUN_ATTN is RUN_ACT for attention, whose products have an engine as in gemm.h.
 #if defined(__x86_64__)
-#define TILES_FIRST(f)                \
-	if (bf16 && level >= DL_AMX) {    \
-		dl_##f##_tile(p, &a);         \
-		return;                       \
-	}
+#define RUN_ATTN(f)                                              \
+	do {                                                         \
+		if (engine == DL_TILE) dl_##f##_tile(p, &a);             \
+		else if (engine == DL_DOT) dl_##f##_h_avx512bf16(p, &a); \
+		else RUN_ACT(f);                                         \
+	} while (0)
 #else
-#define TILES_FIRST(f)
+#define RUN_ATTN(f) ((void)engine, RUN_ACT(f))
 #endif
 
 // chunk_rows returns how many rows of d elements make a chunk: about 8192
@@ -40,18 +43,16 @@ void dl_vec_embed_back(dl_pool *p, int level, int bf16, void *dtable, void *dpuz
 	RUN_ACT(embed_back);
 }
 
-void dl_vec_attn(dl_pool *p, int level, int bf16, void *o, void *lse, void *qkv, const void *cos, const void *sin,
+void dl_vec_attn(dl_pool *p, int level, int bf16, int engine, void *o, void *lse, void *qkv, const void *cos, const void *sin,
 	int b, int t, int n, int k, int causal, int asking) {
 	dl_attn_args a = {.o = o, .qkv = qkv, .lse = lse, .cos = cos, .sin = sin, .b = b, .t = t, .n = n, .k = k, .causal = causal, .asking = asking, .pool = p};
-	TILES_FIRST(attn)
-	RUN_ACT(attn);
+	RUN_ATTN(attn);
 }
 
-void dl_vec_attn_back(dl_pool *p, int level, int bf16, void *dqkv, void *d_o, void *o, void *qkv, void *lse, const void *cos, const void *sin,
+void dl_vec_attn_back(dl_pool *p, int level, int bf16, int engine, void *dqkv, void *d_o, void *o, void *qkv, void *lse, const void *cos, const void *sin,
 	int b, int t, int n, int k, int causal) {
-	dl_attn_args a = {o, qkv, d_o, dqkv, lse, cos, sin, b, t, n, k, causal, t, p};
-	TILES_FIRST(attn_back)
-	RUN_ACT(attn_back);
+	dl_attn_args a = {o, qkv, d_o, dqkv, lse, NULL, cos, sin, b, t, n, k, causal, t, p};
+	RUN_ATTN(attn_back);
 }
 
 void dl_vec_norm(dl_pool *p, int level, int bf16, void *y, void *rstd, const void *x, const void *z, const void *gain,

@@ -68,14 +68,16 @@ func (b *Backend) EmbedBackward(dTable, dPuzzle, dPos, dy kernel.Buf, a kernel.E
 // Attention implements kernel.Backend.
 func (b *Backend) Attention(o, lse, qkv kernel.Buf, s kernel.AttentionShape) {
 	kernel.CheckAttention(o, lse, qkv, s)
-	C.dl_vec_attn(b.pool, C.int(b.level), ctype(qkv.Type()), o.Ptr(), lse.Ptr(), qkv.Ptr(), s.Cos.Ptr(), s.Sin.Ptr(),
+	t := ctype(qkv.Type())
+	C.dl_vec_attn(b.pool, C.int(b.level), t, b.engine(t), o.Ptr(), lse.Ptr(), qkv.Ptr(), s.Cos.Ptr(), s.Sin.Ptr(),
 		C.int(s.B), C.int(s.T), C.int(s.N), C.int(s.K), cbool(s.Causal), C.int(s.Asking()))
 }
 
 // AttentionBackward implements kernel.Backend.
 func (b *Backend) AttentionBackward(dqkv, do, o, qkv, lse kernel.Buf, s kernel.AttentionShape) {
 	kernel.CheckAttentionBackward(dqkv, do, o, qkv, lse, s)
-	C.dl_vec_attn_back(b.pool, C.int(b.level), ctype(qkv.Type()), dqkv.Ptr(), do.Ptr(), o.Ptr(), qkv.Ptr(), lse.Ptr(), s.Cos.Ptr(), s.Sin.Ptr(),
+	t := ctype(qkv.Type())
+	C.dl_vec_attn_back(b.pool, C.int(b.level), t, b.engine(t), dqkv.Ptr(), do.Ptr(), o.Ptr(), qkv.Ptr(), lse.Ptr(), s.Cos.Ptr(), s.Sin.Ptr(),
 		C.int(s.B), C.int(s.T), C.int(s.N), C.int(s.K), cbool(s.Causal))
 }
 

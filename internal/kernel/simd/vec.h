@@ -17,7 +17,7 @@ typedef struct {
 
 typedef struct {
 	void *o, *qkv, *d_o, *dqkv;
-	float *lse;
+	float *lse, *dq; // dq: partial sums of the backward call
 	const float *cos, *sin;
 	int b, t, n, k, causal, asking; // asking: positions that are queries, the first
 	dl_pool *pool;
@@ -99,7 +99,9 @@ typedef struct {
 DL_VEC_ACT(DL_DECLARE_ACT)
 DL_VEC_F32(DL_DECLARE_F32)
 
-// Attention of bf16 on AMX tiles.
+// Attention of bf16 with dot products of bf16 pairs, and on AMX tiles.
+void dl_attn_h_avx512bf16(dl_pool *p, const dl_attn_args *a);
+void dl_attn_back_h_avx512bf16(dl_pool *p, const dl_attn_args *a);
 void dl_attn_tile(dl_pool *p, const dl_attn_args *a);
 void dl_attn_back_tile(dl_pool *p, const dl_attn_args *a);
 

@@ -1,214 +1,197 @@
-// Attention, one chunk for each (batch, head). A block of queries at a time:
-// scores against all keys, exact softmax, product with v. Everything is float
-// in this thread's scratch; the T x T matrix of one head exists a block of
-// rows at a time only.
+// Attention. A chunk is some queries of one head: their scores against a block
+// of keys at a time, softmax that goes on from block to block, products with
+// v. All in this thread's scratch; the T x T matrix of a head never exists.
+//
+// The plain loop, for each query i of a head:
+//
+//	s_j = q_i·k_j / √K,  o_i = Σ_j e^(s_j - max s) v_j / Σ_j e^(s_j - max s)
+//
+// Scores are transposed (vec_attn_soft.h), so o is too until it is stored:
+// oᵀ = vᵀ·p. What a query gets doesn't depend on how queries are cut into
+// chunks and blocks.
 
 #ifndef DL_ATTN_SIZES
 #define DL_ATTN_SIZES
-// Padded sizes: tp positions, kp head elements, ld between rows of scores (off
-// powers of two, which would share cache sets), qb queries in a block.
-typedef struct {
-	int tp, kp, qb;
-	int64_t ld;
-} dl_attn_sizes;
-
 static inline int dl_up(int x, int m) { return (x + m - 1) / m * m; }
+static inline int dl_min(int a, int b) { return a < b ? a : b; }
 
-static inline dl_attn_sizes dl_attn_sizes_of(const dl_attn_args *a, int vl) {
-	enum { BLOCK = 24576 }; // floats of scores in a block
-	dl_attn_sizes s;
-	s.tp = dl_up(a->t, 16);
-	s.kp = dl_up(a->k, vl);
-	s.ld = s.tp + (s.tp % 64 == 0 ? 16 : 0);
-	s.qb = (int)(BLOCK / s.ld) / 8 * 8;
-	if (s.qb < 16) s.qb = 16;
-	if (s.qb > 256) s.qb = 256;
-	if (s.qb > s.tp) s.qb = s.tp;
-	return s;
+// dl_even is the length of the fewest parts, nearly equal, multiples of unit
+// and at most most long, that n is cut into.
+static inline int dl_even(int n, int most, int unit) {
+	const int parts = (n + most - 1) / most;
+	return dl_up((n + parts - 1) / parts, unit);
+}
+
+// dl_attn_parts is the number of parts that each head's t positions are cut
+// into so that many threads find work, however few heads there are. It doesn't
+// depend on the number of threads, so that results don't.
+static inline int dl_attn_parts(const dl_attn_args *a, int t) {
+	enum { CHUNKS = 32, LEAST = 192 }; // wanted; positions in a part, else packing shows
+	const int heads = a->b * a->n, most = (t + LEAST - 1) / LEAST;
+	return heads <= 0 ? 1 : dl_min((CHUNKS + heads - 1) / heads, most);
+}
+
+// dl_take cuts n words off scratch memory, rounded up to a cache line.
+static inline float *dl_take(float **mem, int64_t n) {
+	float *p = *mem;
+	*mem += (n + 15) / 16 * 16;
+	return p;
 }
 #endif
 
-// rows_in widens t rows of k activations, stride apart, into dst[tp][kp] with
-// zeros around, rotated where cos is given, times scale.
-static void ACT(rows_in)(float *dst, const dl_attn_sizes s, const act *src, int64_t stride, const dl_attn_args *a, int rotate, float scale) {
-	const int k = a->k, half = k / 2;
-	const vf sc = vset1(scale);
-	for (int t = 0; t < a->t; t++, src += stride, dst += s.kp) {
+#ifndef DL_ATTN_ONCE
+#define DL_ATTN_ONCE
+#include "vec_attn_mul.h"
+#include "vec_attn_soft.h"
+
+// Sizes of one call in this variant.
+typedef struct {
+	int tp;    // positions padded to whole vectors
+	int kd;    // head elements likewise
+	int w;     // words along the head
+	int ldr;   // words between rows of head elements
+	int rows;  // head elements padded to whole register tiles
+	int keys;  // keys in a block
+	int part;  // positions in a part, parts in all
+	int parts;
+} DL_NAME(attn_sizes);
+
+static DL_NAME(attn_sizes) DL_NAME(attn_sizes_of)(const dl_attn_args *a, int cut) {
+	enum { KEYS = 128 };
+	DL_NAME(attn_sizes) z;
+	z.tp = dl_up(a->t, VL);
+	z.kd = dl_up(a->k, VL);
+	z.w = (a->k + PER - 1) / PER;
+	z.ldr = dl_up(z.w, VL);
+	z.rows = dl_up(a->k, MUL_ROWS);
+	z.keys = dl_even(a->t, KEYS, MUL_ROWS);
+	z.part = dl_up((cut + dl_attn_parts(a, cut) - 1) / dl_attn_parts(a, cut), z.keys);
+	z.parts = (cut + z.part - 1) / z.part;
+	return z;
+}
+#endif
+
+// rows_in copies n rows of k activations, stride apart, position t0 on, into
+// dst[n][ldr words] with zeros up to the end of a row, rotated where asked.
+static void ACT(rows_in)(float *dst, const DL_NAME(attn_sizes) *z, const act *src, int64_t stride, int t0, int n, const dl_attn_args *a, int rotate) {
+	const int k = a->k, half = k / 2, all = z->ldr * PER;
+	for (int t = t0; t < t0 + n; t++, src += stride, dst += z->ldr) {
+		el *d = (el *)dst;
 		dl_prefetch_row(src, stride * (int64_t)sizeof *src, k * (int)sizeof *src);
+		for (int i = k / VL * VL; i < all; i += VL) ELS(d + i, vzero(), VL);
 		if (rotate && a->cos) {
 			const float *cos = a->cos + (int64_t)t * half, *sin = a->sin + (int64_t)t * half;
-			ROW_LOOP(half, i, n) {
-				vf x = vmul(AK(src + i, n), sc), y = vmul(AK(src + half + i, n), sc);
-				vf c = LOADK(cos + i, n), d = LOADK(sin + i, n);
-				STOREK(dst + i, vsub(vmul(x, c), vmul(y, d)), n);
-				STOREK(dst + half + i, vfma(y, c, vmul(x, d)), n);
+			ROW_LOOP(half, i, m) {
+				vf x = AK(src + i, m), y = AK(src + half + i, m), c = LOADK(cos + i, m), s = LOADK(sin + i, m);
+				ELS(d + i, vsub(vmul(x, c), vmul(y, s)), m);
+				ELS(d + half + i, vfma(y, c, vmul(x, s)), m);
 			}
 		} else {
-			ROW_LOOP(k, i, n) { STOREK(dst + i, vmul(AK(src + i, n), sc), n); }
+			ROW_LOOP(k, i, m) { ELS(d + i, AK(src + i, m), m); }
 		}
-		for (int i = k; i < s.kp; i++) dst[i] = 0;
 	}
-	memset(dst, 0, (size_t)(s.tp - a->t) * (size_t)s.kp * sizeof(float));
 }
 
-// rows_out is the way back for rows [t0, t1) of src, rotated backwards.
-static void ACT(rows_out)(act *dst, int64_t stride, const float *src, const dl_attn_sizes s, int t0, int t1, const dl_attn_args *a, int rotate, float scale) {
+// pack lays out n rows of k activations, position t0 on and zeros up to whole
+// vectors of positions, in up to three ways:
+//
+//	rows[t][ldr]   as they are
+//	flip[w][ldf]   transposed
+//	inter[t/PER][kd]  a word for each head element; with pairs, of two positions
+//
+// temp holds VL rows.
+static void ACT(pack)(float *rows, float *flip, int64_t ldf, float *inter, float *temp, const DL_NAME(attn_sizes) *z, const act *src, int64_t stride,
+                      int t0, int n, const dl_attn_args *a, int rotate) {
+	for (int t = 0; t < n; t += VL) {
+		float *r = rows ? rows + (int64_t)t * z->ldr : PER == 1 && inter ? inter + (int64_t)t * z->ldr : temp;
+		const int m = n - t < VL ? n - t : VL;
+		ACT(rows_in)(r, z, src + t * stride, stride, t0 + t, m, a, rotate);
+		memset(r + m * z->ldr, 0, (size_t)((VL - m) * z->ldr) * sizeof(float));
+		if (flip) DL_NAME(flip)(flip + t, ldf, r, z->ldr, z->w);
+#if DL_PAIR
+		for (int i = 0; inter && i < VL; i += 2)
+			for (int c = 0; c < z->kd; c += VL) {
+				const __m256i *x = (const __m256i *)(r + i * z->ldr + c / 2), *y = (const __m256i *)(r + (i + 1) * z->ldr + c / 2);
+				const __m512i lo = _mm512_cvtepu16_epi32(_mm256_loadu_si256(x)), hi = _mm512_cvtepu16_epi32(_mm256_loadu_si256(y));
+				vstore(inter + (int64_t)(t + i) / 2 * z->kd + c, (vf)_mm512_or_si512(lo, _mm512_slli_epi32(hi, 16)));
+			}
+#endif
+	}
+}
+
+// rows_out rounds n rows of src[][kd], positions t0 on, into dst, rotated
+// backwards where asked, times scale.
+static void ACT(rows_out)(act *dst, int64_t stride, const float *src, int kd, int t0, int n, const dl_attn_args *a, int rotate, float scale) {
 	const int k = a->k, half = k / 2;
 	const vf sc = vset1(scale);
-	dst += t0 * stride;
-	for (int t = t0; t < t1; t++, dst += stride, src += s.kp) {
+	for (int t = t0; t < t0 + n; t++, dst += stride, src += kd) {
 		if (rotate && a->cos) {
 			const float *cos = a->cos + (int64_t)t * half, *sin = a->sin + (int64_t)t * half;
-			ROW_LOOP(half, i, n) {
-				vf x = vmul(LOADK(src + i, n), sc), y = vmul(LOADK(src + half + i, n), sc);
-				vf c = LOADK(cos + i, n), d = LOADK(sin + i, n);
-				SK(dst + i, vfma(x, c, vmul(y, d)), n);
-				SK(dst + half + i, vsub(vmul(y, c), vmul(x, d)), n);
+			ROW_LOOP(half, i, m) {
+				vf x = vmul(LOADK(src + i, m), sc), y = vmul(LOADK(src + half + i, m), sc);
+				vf c = LOADK(cos + i, m), s = LOADK(sin + i, m);
+				SK(dst + i, vfma(x, c, vmul(y, s)), m);
+				SK(dst + half + i, vsub(vmul(y, c), vmul(x, s)), m);
 			}
 		} else {
-			ROW_LOOP(k, i, n) { SK(dst + i, vmul(LOADK(src + i, n), sc), n); }
+			ROW_LOOP(k, i, m) { SK(dst + i, vmul(LOADK(src + i, m), sc), m); }
 		}
 	}
 }
 
-#ifndef DL_ATTN_EXP
-#define DL_ATTN_EXP
-// e^x with 0 below e^-80, so that no product becomes subnormal; NaN stays.
-DL_INLINE vf DL_NAME(pexp)(vf x) { return vsel_gt(vset1(-80.0f), x, vzero(), vexp(x)); }
-
-// softmax_row turns n scores into e^(s-max), zeros up to end, and returns the
-// sum.
-static float DL_NAME(softmax_row)(float *s, int n, int end, float *top) {
-	vf m = vset1(-INFINITY);
-	int j = 0;
-	for (; j + VL <= n; j += VL) m = vmax(vload(s + j), m);
-	float max = vmaxall(m);
-	for (; j < n; j++) max = s[j] > max ? s[j] : max;
-	const vf vm = vset1(max);
-	vf sum = vzero();
-	for (j = 0; j + VL <= n; j += VL) {
-		vf e = DL_NAME(pexp)(vsub(vload(s + j), vm));
-		sum = vadd(sum, e);
-		vstore(s + j, e);
-	}
-	if (j < n) { // the rest of this vector becomes zero
-		float tail[VL] = {0};
-		vstore(s + j, DL_NAME(pexp)(vsub(vload(s + j), vm)));
-		memcpy(tail, s + j, (size_t)(n - j) * sizeof(float));
-		vf e = vload(tail);
-		sum = vadd(sum, e);
-		vstore(s + j, e);
-		j += VL;
-	}
-	for (; j < end; j += VL) vstore(s + j, vzero());
-	*top = max;
-	return vsum(sum);
-}
-
-// grad_row turns n scores into probabilities p and dp into p*(dp - delta),
-// zeros up to end.
-static void DL_NAME(grad_row)(float *s, float *dp, int n, int end, float lse, float delta) {
-	const vf l = vset1(lse), d = vset1(delta);
-	int j = 0;
-	for (; j < n; j += VL) {
-		vf p = DL_NAME(pexp)(vsub(vload(s + j), l));
-		vstore(s + j, p);
-		vstore(dp + j, vmul(p, vsub(vload(dp + j), d)));
-	}
-	for (int i = n; i < j; i++) s[i] = dp[i] = 0;
-	for (; j < end; j += VL) {
-		vstore(s + j, vzero());
-		vstore(dp + j, vzero());
+// flip_out transposes VL columns of src[rows][ld], each times its weight, into
+// dst[VL][kd].
+static void ACT(flip_out)(float *dst, const DL_NAME(attn_sizes) *z, const float *src, int64_t ld, vf weight) {
+	for (int c = 0; c < z->kd; c += VL) {
+		vf r[VL];
+		for (int i = 0; i < VL; i++) r[i] = c + i < z->rows ? vmul(vload(src + (c + i) * ld), weight) : vzero();
+		transpose_(r);
+		for (int i = 0; i < VL; i++) vstore(dst + i * z->kd + c, r[i]);
 	}
 }
-#endif
 
 static void ACT(attn_chunk)(void *arg, int chunk, int thread) {
 	const dl_attn_args *a = arg;
-	const dl_attn_sizes s = dl_attn_sizes_of(a, VL);
-	const int b = chunk / a->n, h = chunk % a->n, t = a->t, k = a->k;
-	const int64_t width = (int64_t)a->n * k, all = (int64_t)s.tp * s.kp;
-	float *q = dl_scratch(a->pool, thread, (size_t)(3 * all + s.kp * s.ld + s.qb * (s.ld + s.kp)) * sizeof(float));
-	float *kr = q + all, *v = kr + all, *kt = v + all, *p = kt + s.kp * s.ld, *y = p + s.qb * s.ld;
+	const DL_NAME(attn_sizes) z = DL_NAME(attn_sizes_of)(a, a->asking);
+	const int head = chunk / z.parts, b = head / a->n, h = head % a->n, t = a->t, k = a->k;
+	const int q0 = chunk % z.parts * z.part, q1 = dl_min(q0 + z.part, a->asking), last = a->causal ? q1 : t;
+	const int64_t width = (int64_t)a->n * k, wide = MUL_VECS * VL;
+	const float c = 1.44269504f / sqrtf((float)k);
+	const int64_t nk = (int64_t)z.tp * z.ldr, nv = (int64_t)z.tp / PER * z.kd;
+	float *mem = dl_scratch(a->pool, thread, (size_t)(nk + nv + (z.w + z.keys + z.rows) * wide + VL * (z.ldr + z.kd) + 128) * sizeof(float));
+	float *kr = dl_take(&mem, nk), *vi = dl_take(&mem, nv), *qf = dl_take(&mem, z.w * wide), *s = dl_take(&mem, z.keys * wide);
+	float *y = dl_take(&mem, z.rows * wide), *temp = dl_take(&mem, VL * z.ldr), *yt = dl_take(&mem, VL * z.kd);
 	const act *qkv = (const act *)a->qkv + (int64_t)b * t * 3 * width + (int64_t)h * k;
-	ACT(rows_in)(q, s, qkv, 3 * width, a, 1, 1.0f / sqrtf((float)k));
-	ACT(rows_in)(kr, s, qkv + width, 3 * width, a, 1, 1);
-	ACT(rows_in)(v, s, qkv + 2 * width, 3 * width, a, 0, 1);
-	DL_NAME(flip)(kt, s.ld, kr, s.tp, s.kp);
+	ACT(pack)(kr, NULL, 0, NULL, NULL, &z, qkv + width, 3 * width, 0, last, a, 1);
+	ACT(pack)(NULL, NULL, 0, vi, temp, &z, qkv + 2 * width, 3 * width, 0, last, a, 0);
 	act *o = (act *)a->o + (int64_t)b * a->asking * width + (int64_t)h * k;
-	for (int i0 = 0; i0 < a->asking; i0 += s.qb) {
-		const int m = s.tp - i0 < s.qb ? s.tp - i0 : s.qb;
-		const int seen = a->causal && i0 + m < t ? i0 + m : t, nv = (seen + VL - 1) / VL;
-		DL_NAME(mul)(p, s.ld, (DL_NAME(left)){q + (int64_t)i0 * s.kp, s.kp, 1}, kt, s.ld, m, nv, k, 0);
-		float inverse[256]; // one for each query of a block
-		for (int i = 0; i < m && i0 + i < a->asking; i++) {
-			float top, sum = DL_NAME(softmax_row)(p + i * s.ld, a->causal ? i0 + i + 1 : t, nv * VL, &top);
-			if (a->lse) a->lse[(int64_t)chunk * a->asking + i0 + i] = top + logf(sum);
-			inverse[i] = 1.0f / sum;
+	for (int i0 = q0; i0 < q1;) {
+		const int vecs = DL_NAME(next_width)((q1 - i0 + VL - 1) / VL, MUL_VECS), nq = vecs * VL, n = dl_min(nq, q1 - i0);
+		const int seen = a->causal ? dl_min(last, i0 + nq) : last;
+		DL_NAME(soft) x;
+		ACT(pack)(NULL, qf, nq, NULL, temp, &z, qkv + i0 * 3 * width, 3 * width, i0, n, a, 1);
+		for (int k0 = 0; k0 < seen; k0 += z.keys) {
+			const int m = dl_min(z.keys, seen - k0);
+			DL_NAME(mul)(s, nq, (DL_NAME(left)){kr + (int64_t)k0 * z.ldr, z.ldr, 1}, qf, nq, m, vecs, z.w, 0, NULL);
+			if (a->causal && k0 + m > i0) DL_NAME(mask)(s, nq, m, vecs, m, 1, k0, i0);
+			DL_NAME(softmax)(&x, s, nq, m, vecs, c, k0 == 0);
+			DL_NAME(mul)(y, nq, (DL_NAME(left)){vi + (int64_t)k0 / PER * z.kd, 1, z.kd}, s, nq, k, vecs, (m + PER - 1) / PER, k0 > 0, k0 ? x.scale : NULL);
 		}
-		DL_NAME(mul)(y, s.kp, (DL_NAME(left)){p, s.ld, 1}, v, s.kp, m, s.kp / VL, seen, 0);
-		for (int i = 0; i < m && i0 + i < a->asking; i++) {
-			const vf w = vset1(inverse[i]);
-			act *oi = o + (i0 + i) * width;
-			const float *yi = y + (int64_t)i * s.kp;
-			ROW_LOOP(k, c, n) { SK(oi + c, vmul(LOADK(yi + c, n), w), n); }
-		}
-	}
-}
-
-void ACT(dl_attn)(dl_pool *p, const dl_attn_args *a) { dl_parallel(p, a->b * a->n, ACT(attn_chunk), (void *)a); }
-
-// Backward. With q scaled by 1/sqrt(K), p = e^(qk - lse) and
-// ds = p*(do·v - do·o):  dv = pᵀ do,  dk = dsᵀ q,  dq = ds k / sqrt(K).
-static void ACT(attn_back_chunk)(void *arg, int chunk, int thread) {
-	const dl_attn_args *a = arg;
-	const dl_attn_sizes s = dl_attn_sizes_of(a, VL);
-	const int b = chunk / a->n, h = chunk % a->n, t = a->t, k = a->k;
-	const int64_t width = (int64_t)a->n * k, all = (int64_t)s.tp * s.kp;
-	const float scale = 1.0f / sqrtf((float)k);
-	float *q = dl_scratch(a->pool, thread, (size_t)(6 * all + 2 * s.kp * s.ld + s.qb * (2 * s.ld + s.kp)) * sizeof(float));
-	float *kr = q + all, *v = kr + all, *dy = v + all, *dk = dy + all, *dv = dk + all;
-	float *kt = dv + all, *vt = kt + s.kp * s.ld, *p = vt + s.kp * s.ld, *dp = p + s.qb * s.ld, *dq = dp + s.qb * s.ld;
-	const act *qkv = (const act *)a->qkv + (int64_t)b * t * 3 * width + (int64_t)h * k;
-	const act *o = (const act *)a->o + (int64_t)b * t * width + (int64_t)h * k;
-	act *dqkv = (act *)a->dqkv + (int64_t)b * t * 3 * width + (int64_t)h * k;
-	ACT(rows_in)(q, s, qkv, 3 * width, a, 1, scale);
-	ACT(rows_in)(kr, s, qkv + width, 3 * width, a, 1, 1);
-	ACT(rows_in)(v, s, qkv + 2 * width, 3 * width, a, 0, 1);
-	ACT(rows_in)(dy, s, (const act *)a->d_o + (int64_t)b * t * width + (int64_t)h * k, width, a, 0, 1);
-	DL_NAME(flip)(kt, s.ld, kr, s.tp, s.kp);
-	DL_NAME(flip)(vt, s.ld, v, s.tp, s.kp);
-	memset(dk, 0, (size_t)(2 * all) * sizeof(float));
-	const float *lse = a->lse + (int64_t)chunk * t;
-	for (int i0 = 0; i0 < t; i0 += s.qb) {
-		const int m = s.tp - i0 < s.qb ? s.tp - i0 : s.qb;
-		const int seen = a->causal && i0 + m < t ? i0 + m : t, nv = (seen + VL - 1) / VL;
-		const float *qi = q + (int64_t)i0 * s.kp, *dyi = dy + (int64_t)i0 * s.kp;
-		DL_NAME(mul)(p, s.ld, (DL_NAME(left)){qi, s.kp, 1}, kt, s.ld, m, nv, k, 0);
-		DL_NAME(mul)(dp, s.ld, (DL_NAME(left)){dyi, s.kp, 1}, vt, s.ld, m, nv, k, 0);
-		for (int i = 0; i < m; i++) {
-			float delta = 0, l = 0;
-			int n = 0; // rows of padding see nothing
-			if (i0 + i < t) {
-				const act *oi = o + (i0 + i) * width;
-				dl_prefetch_row(oi, width * (int64_t)sizeof *oi, k * (int)sizeof *oi);
-				const float *di = dyi + (int64_t)i * s.kp;
-				vf sum = vzero();
-				ROW_LOOP(k, c, w) { sum = vfma(AK(oi + c, w), LOADK(di + c, w), sum); }
-				delta = vsum(sum);
-				l = lse[i0 + i];
-				n = a->causal ? i0 + i + 1 : t;
+		for (int v = 0; v < vecs && v * VL < n; v++) {
+			const int i = i0 + v * VL, m = dl_min(VL, q1 - i);
+			if (a->lse) {
+				const vf l = vfma(vmul(x.top[v], vset1(c)), vset1(0.693147181f), DL_NAME(vlog)(x.sum[v]));
+				STOREK(a->lse + (int64_t)head * a->asking + i, l, m);
 			}
-			DL_NAME(grad_row)(p + i * s.ld, dp + i * s.ld, n, nv * VL, l, delta);
+			ACT(flip_out)(yt, &z, y + v * VL, nq, vdiv(vset1(1), x.sum[v]));
+			ACT(rows_out)(o + i * width, width, yt, z.kd, i, m, a, 0, 1);
 		}
-		const int rows = dl_up(seen, MUL_ROWS);
-		DL_NAME(mul)(dv, s.kp, (DL_NAME(left)){p, 1, s.ld}, dyi, s.kp, rows, s.kp / VL, m, 1);
-		DL_NAME(mul)(dk, s.kp, (DL_NAME(left)){dp, 1, s.ld}, qi, s.kp, rows, s.kp / VL, m, 1);
-		DL_NAME(mul)(dq, s.kp, (DL_NAME(left)){dp, s.ld, 1}, kr, s.kp, m, s.kp / VL, seen, 0);
-		ACT(rows_out)(dqkv, 3 * width, dq, s, i0, i0 + m < t ? i0 + m : t, a, 1, scale);
+		i0 += nq;
 	}
-	ACT(rows_out)(dqkv + width, 3 * width, dk, s, 0, t, a, 1, 1);
-	ACT(rows_out)(dqkv + 2 * width, 3 * width, dv, s, 0, t, a, 0, 1);
 }
 
-void ACT(dl_attn_back)(dl_pool *p, const dl_attn_args *a) { dl_parallel(p, a->b * a->n, ACT(attn_back_chunk), (void *)a); }
+void ACT(dl_attn)(dl_pool *p, const dl_attn_args *a) {
+	dl_parallel(p, a->b * a->n * DL_NAME(attn_sizes_of)(a, a->asking).parts, ACT(attn_chunk), (void *)a);
+}
+
+#include "vec_attn_back_body.h"

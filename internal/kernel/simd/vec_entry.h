@@ -1,7 +1,7 @@
 // What Go calls: one function for each method of kernel.Backend that is not a
 // matrix product, with the meaning, order and names of its arguments. bf16
 // tells the type of activations; dl_vec_convert writes bf16 with it set and
-// reads bf16 without.
+// reads bf16 without. engine is that of the products inside (gemm.h).
 #ifndef DL_VEC_ENTRY_H
 #define DL_VEC_ENTRY_H
 
@@ -11,9 +11,9 @@ void dl_vec_embed(dl_pool *p, int level, int bf16, void *y, void *table, void *p
 	int64_t batch, int64_t t, int64_t prefix, int64_t d, int64_t vocab, int64_t puzzle_dim, float scale);
 void dl_vec_embed_back(dl_pool *p, int level, int bf16, void *dtable, void *dpuzzle, void *dpos, void *dy, const void *ids,
 	int64_t batch, int64_t t, int64_t prefix, int64_t d, int64_t vocab, int64_t puzzle_dim, float scale, int accumulate);
-void dl_vec_attn(dl_pool *p, int level, int bf16, void *o, void *lse, void *qkv, const void *cos, const void *sin,
+void dl_vec_attn(dl_pool *p, int level, int bf16, int engine, void *o, void *lse, void *qkv, const void *cos, const void *sin,
 	int b, int t, int n, int k, int causal, int asking);
-void dl_vec_attn_back(dl_pool *p, int level, int bf16, void *dqkv, void *d_o, void *o, void *qkv, void *lse, const void *cos, const void *sin,
+void dl_vec_attn_back(dl_pool *p, int level, int bf16, int engine, void *dqkv, void *d_o, void *o, void *qkv, void *lse, const void *cos, const void *sin,
 	int b, int t, int n, int k, int causal);
 void dl_vec_norm(dl_pool *p, int level, int bf16, void *y, void *rstd, const void *x, const void *z, const void *gain,
 	float alpha, float eps, int64_t rows, int64_t d);

@@ -8,14 +8,6 @@ DL_INLINE int DL_NAME(flat_chunks)(int64_t n) { return (int)((n + DL_FLAT - 1) /
 	for (int64_t i = (int64_t)(chunk) * DL_FLAT, end_ = (n) < i + DL_FLAT ? (n) : i + DL_FLAT, k = VL; i < end_; i += VL) \
 		if ((k = end_ - i < VL ? end_ - i : VL), 1)
 
-// LOADK and STOREK are whole-vector accesses where k = VL.
-#define LOADK(p, k) ((k) == VL ? vload(p) : vload_n(p, (int)(k)))
-#define STOREK(p, v, k)                       \
-	do {                                      \
-		if ((k) == VL) vstore(p, v);          \
-		else vstore_n(p, v, (int)(k));        \
-	} while (0)
-
 // mix_: c*x + (old - c*old), both brackets fused: the reference code's order.
 DL_INLINE vf DL_NAME(mix_)(vf old, vf x, vf c) { return vfused(c, x, vfused(vsub(vzero(), c), old, old)); }
 
