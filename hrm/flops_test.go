@@ -36,7 +36,7 @@ func TestFlopsEqualWhatRuns(t *testing.T) {
 			rec.Stop(1)
 			require.Equal(t, rec.Flops(), c.Arch.TrainStepFlops(c.GlobalBatchSize))
 
-			rec.Reset()
+			rec.Take()
 			rec.Start()
 			require.NoError(t, l.Segment.Embed())
 			require.NoError(t, l.Segment.Eval(true))

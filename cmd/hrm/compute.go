@@ -22,9 +22,10 @@ type compute struct {
 }
 
 // addFlags registers the flags of a command without a training configuration.
-func (c *compute) addFlags(fs *pflag.FlagSet) {
+// unset says what happens without --precision.
+func (c *compute) addFlags(fs *pflag.FlagSet, unset string) {
 	fs.StringVar(&c.kernel, "kernel", pick.Auto, "ref, c, avx2, avx512, amx or auto (also $"+kernelVariable+")")
-	fs.StringVar(&c.precision, "precision", "", "fp32, bf16 or auto (default that of the training)")
+	fs.StringVar(&c.precision, "precision", "", "fp32, bf16 or auto (default "+unset+")")
 	fs.IntVar(&c.threads, "threads", 0, "compute threads; 0 is one per core")
 }
 

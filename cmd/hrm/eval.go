@@ -34,6 +34,7 @@ type evalOptions struct {
 	batch           int
 	depth           hrm.Depth
 	last, quiet     bool
+	profile         bool
 	force           bool
 	compute         compute
 	kernelGiven     bool
@@ -72,8 +73,9 @@ best checkpoint, and the average of the weights where the run kept one.`,
 	f.IntVar(&o.batch, "batch", 0, "rows at a time (default the training's global_batch_size)")
 	f.StringVar(&o.out, "out", "", "predictions `FILE` (default in the run's folder, below "+evalFolder+"/)")
 	f.BoolVar(&o.force, "force", false, "replace a FILE that is no predictions file too")
+	f.BoolVar(&o.profile, "profile", false, profileHelp)
 	f.BoolVar(&o.quiet, "quiet", false, "no progress")
-	o.compute.addFlags(f)
+	o.compute.addFlags(f, "that of the training")
 	return cmd
 }
 
@@ -131,7 +133,8 @@ func evalRun(ctx context.Context, s *cli.Streams, o evalOptions) error {
 	if err != nil {
 		return err
 	}
-	segment, err := hrm.NewSegment(m, choice.Backend, batch)
+	prof := newProfiler(o.profile, choice)
+	segment, err := hrm.NewSegment(m, prof.backend(choice), batch)
 	if err != nil {
 		return err
 	}
@@ -161,9 +164,13 @@ func evalRun(ctx context.Context, s *cli.Streams, o evalOptions) error {
 	}
 	made := missingFolders(filepath.Dir(o.out))
 	progress := newProgress(s, o.quiet)
+	count := prof.batches(c.Arch.HaltMaxSteps, progress.Counter("predicting"))
 	start := time.Now()
-	metrics, err := hrm.Predict(ctx, segment, d, o.augmentations, o.out, meta, progress.Counter("predicting"))
+	metrics, err := hrm.Predict(ctx, segment, d, o.augmentations, o.out, meta, count)
 	progress.End()
+	if _, bad := prof.print(s, "evaluation segment"); err == nil { // an interrupted evaluation has one too
+		err = bad
+	}
 	if err != nil {
 		removeEmpty(made)
 	}

@@ -18,6 +18,6 @@ func newRootCmd(s *cli.Streams) *cobra.Command {
   hrm eval && hrm score          the newest run`,
 		Version: cli.Version(pick.Available()),
 	}
-	root.AddCommand(newBuildDataCmd(s), newTrainCmd(s), newEvalCmd(s), newShowCmd(s), newPlotCmd(s), newScoreCmd(s), newInspectCmd(s))
+	root.AddCommand(newBuildDataCmd(s), newTrainCmd(s), newEvalCmd(s), newBenchCmd(s), newShowCmd(s), newPlotCmd(s), newScoreCmd(s), newInspectCmd(s))
 	return root
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -104,7 +105,7 @@ func trainRun(ctx context.Context, s *cli.Streams, o trainOptions) (err error) {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w before the first step", cli.ErrInterrupted)
 	}
-	run, err := train.Open(train.Folder{Dir: p.run, How: p.how, Owned: []string{configFile, evalFolder}, Now: time.Now})
+	run, err := train.Open(train.Folder{Dir: p.run, How: p.how, Owned: []string{configFile, evalFolder, profileFile}, Now: time.Now})
 	if err != nil {
 		return err
 	}
@@ -112,7 +113,8 @@ func trainRun(ctx context.Context, s *cli.Streams, o trainOptions) (err error) {
 		run.Close()
 		os.Remove(p.run) // only succeeds on an empty folder, when nothing began
 	}()
-	job, err := hrm.NewJob(*c, d, choice.Backend, choice.Precision)
+	prof := newProfiler(o.profile, choice)
+	job, err := hrm.NewJob(*c, d, prof.backend(choice), choice.Precision)
 	if err != nil {
 		return err
 	}
@@ -123,7 +125,9 @@ func trainRun(ctx context.Context, s *cli.Streams, o trainOptions) (err error) {
 		fmt.Fprintf(s.Err, "run %s: %d steps; this repeats it:\n  %s\n", p.run, options.Steps, p.repeat)
 	}
 	training.Store(options.Progress)
-	if err := run.Train(ctx, options, job); err != nil {
+	recorded := &profiledJob{Job: job, profiler: prof}
+	err = run.Train(ctx, options, recorded)
+	if err := errors.Join(err, recorded.finish(s, p.run)); err != nil { // a profile of an interrupted training too
 		return err
 	}
 	return trainSummary(s, p.run)

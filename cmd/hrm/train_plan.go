@@ -29,7 +29,7 @@ type trainOptions struct {
 	stopAfter           int
 	minutes             float64
 	resetTaskEmbeddings bool
-	quiet               bool
+	profile, quiet      bool
 
 	presetGiven, stepsGiven, epochsGiven bool
 }
@@ -43,6 +43,7 @@ func (o *trainOptions) addFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.stopAfter, "stop-after", 0, "save and stop after `N` more steps; the schedule stays as long as it is")
 	fs.Float64Var(&o.minutes, "minutes", 0, "save, evaluate and stop after `M` minutes, if the schedule has not ended by then")
 	fs.BoolVar(&o.resetTaskEmbeddings, "reset-task-embeddings", false, "resume on a dataset with other identifiers or rows: task embeddings, place in the data and best checkpoint start afresh")
+	fs.BoolVar(&o.profile, "profile", false, profileHelp+"; also in "+profileFile+" in the run's folder")
 	fs.BoolVar(&o.quiet, "quiet", false, "only warnings")
 	o.settings.AddFlags(fs)
 }

@@ -23,10 +23,15 @@ type Recorder struct {
 	began          time.Time
 	heap           uint64 // allocated in all, when Start was called
 
-	ops     map[Op]*Calls
-	seconds float64 // between Start and Stop
+	Record
+}
+
+// Record is what was noted between Start and Stop.
+type Record struct {
+	ops     map[Op]Calls
 	units   int
-	heaped  float64 // bytes allocated between Start and Stop
+	seconds float64
+	heaped  float64 // bytes allocated on the heap
 }
 
 // Op tells calls apart: what was called, and for products the matrix [N, K].
@@ -48,7 +53,7 @@ var _ kernel.Backend = (*Recorder)(nil)
 
 // New returns a Recorder in front of b that reads the clock now.
 func New(b kernel.Backend, now func() time.Time) *Recorder {
-	return &Recorder{Backend: b, now: now, ops: map[Op]*Calls{}}
+	return &Recorder{Backend: b, now: now, Record: Record{ops: map[Op]Calls{}}}
 }
 
 // Inner returns the backend that computes.
@@ -71,14 +76,18 @@ func (r *Recorder) Stop(units int) float64 {
 	return s
 }
 
-// Reset forgets everything.
-func (r *Recorder) Reset() {
-	clear(r.ops)
-	r.seconds, r.units, r.heaped = 0, 0, 0
+// Take returns what was noted so far and begins anew.
+func (r *Recorder) Take() Record {
+	done := r.Record
+	r.Record = Record{ops: map[Op]Calls{}}
+	return done
 }
 
+// Units returns the units of work that were done.
+func (r *Record) Units() int { return r.units }
+
 // Flops returns the operations counted so far.
-func (r *Recorder) Flops() (f float64) {
+func (r *Record) Flops() (f float64) {
 	for _, c := range r.ops {
 		f += c.Flops
 	}
@@ -98,14 +107,8 @@ func (r *Recorder) note(op Op, start time.Time, w work) {
 	}
 	took := r.now().Sub(start).Seconds()
 	c := r.ops[op]
-	if c == nil {
-		c = new(Calls)
-		r.ops[op] = c
-	}
-	c.Calls++
-	c.Seconds += took
-	c.Flops += w.flops
-	c.Bytes += w.bytes
+	c.add(Calls{1, took, w.flops, w.bytes})
+	r.ops[op] = c
 }
 
 // Linear implements kernel.Backend.
