@@ -22,7 +22,7 @@ DEMO_TRAIN ?= --eval-augmentations 0
 DEMO_EVAL  ?= --augmentations 4
 endif
 
-.PHONY: demo demo-time build install test test-long race bench lint clean
+.PHONY: demo demo-time build install test test-long test-amx race asan tsan bench lint clean
 
 demo: demo-time build
 	bin/hrm build-data --out data/demo --force $(DEMO_BUILD)
@@ -56,6 +56,26 @@ test-long:
 
 race:
 	$(GO) test -race -skip '$(RACE_SKIP)' ./...
+
+# The kernels for AMX tiles on any processor with AVX-512 and bf16, tiles in
+# software (internal/kernel/simd/amx_emulate.h).
+test-amx:
+	$(GO) test -tags emulate_amx -run '/amx|Product|Emulated|Open' ./internal/kernel/simd
+
+# Every kernel, those for tiles included, with every tail under the sanitizers
+# for addresses and undefined behaviour (gcc or clang, Linux). For the name of
+# the case that a report belongs to: make asan ASAN_FLAGS=-v
+SANITIZE := -fsanitize=undefined -fno-sanitize-recover=undefined
+asan:
+	CGO_CFLAGS='-g -O2 $(SANITIZE)' CGO_LDFLAGS='$(SANITIZE)' $(GO) test -asan -gcflags=all=-asan=false -tags emulate_amx \
+		-timeout 30m $(ASAN_FLAGS) ./internal/kernel/simd
+
+# The pool of threads under the thread sanitizer.
+tsan:
+	@mkdir -p bin
+	$$($(GO) env CC) -fsanitize=thread -g -O1 -std=c11 -D_GNU_SOURCE -Wall -Wextra -o bin/pool_race \
+		internal/kernel/simd/testdata/pool_race.c internal/kernel/simd/pool.c -lpthread
+	bin/pool_race
 
 bench:
 	$(GO) test -run '^$$' -bench . ./...

@@ -72,10 +72,7 @@ func Alloc(t DType, n int) Buf {
 	if n == 0 {
 		return Buf{t: t}
 	}
-	raw := make([]byte, n*t.Size()+Align)
-	p := unsafe.Pointer(&raw[0])
-	off := (Align - int(uintptr(p)%Align)) % Align
-	return Buf{ptr: unsafe.Add(p, off), n: n, t: t}
+	return Buf{ptr: aligned(n * t.Size()), n: n, t: t}
 }
 
 // F32 wraps s without copying.

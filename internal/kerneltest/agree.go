@@ -15,7 +15,7 @@ import (
 type Open func(threads int) kernel.Backend
 
 // variants are the thread counts and alignments each case runs with.
-var variants = []struct{ threads, offset int }{{1, 0}, {3, 1}, {2, 5}}
+var variants = []struct{ threads, offset int }{{1, 0}, {3, 1}, {2, 5}, {2, atEnd}}
 
 // Agree runs every case with activations of each given type and compares with
 // kernel/ref. It also checks that no call writes outside its destinations or
@@ -87,6 +87,7 @@ func (c *Case) reference(typ kernel.DType) Values {
 
 func (c *Case) agree(t *testing.T, b kernel.Backend, typ kernel.DType, offset int, want Values) {
 	v, before := c.inputs(typ, typ, offset), map[string][]byte{}
+	defer v.free()
 	for _, x := range c.Tensors {
 		if x.Role == In {
 			before[x.Name] = bytes.Clone(v.bufs[x.Name].bytes())
@@ -117,6 +118,7 @@ func (c *Case) agree(t *testing.T, b kernel.Backend, typ kernel.DType, offset in
 		return
 	}
 	again := c.inputs(typ, typ, offset)
+	defer again.free()
 	c.Call(b, again)
 	for _, x := range c.Tensors {
 		require.True(t, bytes.Equal(v.bufs[x.Name].bytes(), again.bufs[x.Name].bytes()), "%s: a second call gave other bytes", x.Name)

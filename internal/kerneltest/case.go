@@ -71,6 +71,13 @@ type Values struct {
 	bufs map[string]*guarded
 }
 
+// free ends the life of the tensors.
+func (v Values) free() {
+	for _, g := range v.bufs {
+		g.free()
+	}
+}
+
 // Buf returns a tensor by name, the absent Buf where the case has none.
 func (v Values) Buf(name string) kernel.Buf {
 	if g := v.bufs[name]; g != nil {
@@ -103,8 +110,7 @@ func typeOf(k Kind, t kernel.DType) kernel.DType {
 
 // values allocates and fills the tensors of c. Every element is rounded to the
 // type it has beside activations of type quant, so that a run in float64 and
-// one in quant start from equal numbers. Buffers begin offset elements behind
-// an aligned address.
+// one in quant start from equal numbers. For offset see newGuarded.
 func (c *Case) values(t, quant kernel.DType, offset int) Values {
 	h := fnv.New64a()
 	h.Write([]byte(c.Op + c.Name))

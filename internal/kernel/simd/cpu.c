@@ -64,12 +64,17 @@ static void detect(void) {
 	__get_cpuid(0, &a, &b, &c, &d);
 	bf16_dot_fast = bf16_dot && b == signature_AMD_ebx;
 
+#if defined(DL_EMULATE_AMX)
+	(void)d7, (void)request_tiles;
+	missing[DL_AMX] = bf16_dot ? NULL : "the processor has no AVX-512 with bf16, which emulated AMX tiles need";
+#else
 	if (!bit(d7, 22) || !bit(d7, 24) || !bf16_dot)
 		missing[DL_AMX] = "the processor has no AMX tiles with bf16 products";
 	else if ((x >> 17 & 3) != 3)
 		missing[DL_AMX] = "the operating system does not save AMX tiles";
 	else
 		missing[DL_AMX] = request_tiles();
+#endif
 }
 #else
 static void detect(void) {

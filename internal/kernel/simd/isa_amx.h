@@ -1,6 +1,9 @@
 // AMX tiles beside AVX-512 with bf16. Everything after this header, up to
 // isa_end.h, is compiled for it.
 #include "isa.h"
+#if defined(DL_EMULATE_AMX)
+#include "amx_emulate.h"
+#endif
 
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,amx-tile,amx-bf16"))), apply_to = function)

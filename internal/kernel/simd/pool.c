@@ -16,6 +16,24 @@
 #define DL_PAUSE() ((void)0)
 #endif
 
+// Under the address sanitizer memory beyond the bytes last asked for is as
+// good as not there.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#define DL_ONLY(p, bytes, of)                                           \
+	do {                                                                \
+		__asan_unpoison_memory_region(p, bytes);                        \
+		__asan_poison_memory_region((char *)(p) + (bytes), (of) - (bytes)); \
+	} while (0)
+#else
+#define DL_ONLY(p, bytes, of) ((void)0)
+#endif
+
 // How long a thread spins before it sleeps: about 30 microseconds, longer
 // than the gap between two kernels of a step.
 enum { DL_SPIN = 1000 };
@@ -161,6 +179,7 @@ static void *grow(dl_block *b, size_t bytes) {
 		b->p = raw_alloc(bytes);
 		b->bytes = bytes;
 	}
+	if (b->p) DL_ONLY(b->p, bytes, b->bytes);
 	return b->p;
 }
 
