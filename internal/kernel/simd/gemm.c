@@ -11,6 +11,7 @@ typedef struct {
 	void *y;
 	const void *x, *b; // b is packed (dl_gemm) or dy (dl_gemm_dw)
 	int ytype, xtype, m, n, k, add;
+	int copy;       // rows of x are copied before they are used
 	int depth;      // packed elements along the sum
 	int block;      // packed elements in one block of the sum
 	int rows, cols; // size of a chunk of y, multiples of mr and nr
@@ -70,7 +71,7 @@ static void pack_chunk(void *arg, int c, int thread) {
 	int w = min_int(nr, width - c * nr);
 	uint32_t *dst = j->dst + (size_t)c * packed_depth(j->isa, depth) * nr;
 	if (forward)
-		j->isa->rows(dst, nr, j->w + (size_t)c * nr * j->k, (size_t)j->k, DL_F32, w, depth);
+		j->isa->rows(dst, j->w + (size_t)c * nr * j->k, (size_t)j->k, w, depth);
 	else
 		j->isa->cols(dst, nr, j->w + (size_t)c * nr, (size_t)j->k, DL_F32, w, depth);
 }
@@ -94,41 +95,47 @@ void dl_gemm_pack(dl_pool *p, int level, int engine, int layout, void *dst, cons
 
 // ---- y = x·B
 
-// gemm_chunk computes one block of y: packs its rows of x once, then walks
-// over panels of B and blocks of the sum.
+// stride_of is how many bytes apart copied rows of n packed elements are: an
+// odd number of cache lines, so that the rows of a panel share no cache set.
+static size_t stride_of(int n) { return (size_t)(ceil_div(n, 16) | 1) * 64; }
+
+// gemm_chunk computes one block of y, walking over panels of B and blocks of
+// the sum. Rows of x are read where they are unless that does not do.
 static void gemm_chunk(void *arg, int c, int thread) {
 	const job *j = arg;
 	const dl_gemm_isa *isa = j->isa;
 	int mr = isa->mr, nr = isa->nr, per = isa->pair ? 2 : 1;
 	int r0 = c / j->col_chunks * j->rows, c0 = c % j->col_chunks * j->cols;
 	int rows = min_int(j->rows, j->m - r0), cols = min_int(j->cols, j->n - c0);
-	size_t a_elems = (size_t)rows * j->depth;
-	uint32_t *a = dl_scratch(j->pool, thread, (a_elems + 48 + (size_t)j->rows * nr) * 4);
-	float *tmp = (float *)(a + (a_elems + 15) / 16 * 16 + 16);
-
-	// a: for each block of the sum, for each panel of mr rows, [block][rows of the panel].
-	const char *x = (const char *)j->x + (size_t)r0 * j->k * elem(j->xtype);
-	for (int d = 0; d < j->depth; d += j->block) {
-		int len = min_int(j->block, j->depth - d), k0 = d * per, klen = min_int(len * per, j->k - k0);
-		for (int i = 0; i < rows; i += mr) {
-			int h = min_int(mr, rows - i);
-			isa->rows(a + (size_t)d * rows + (size_t)i * len, h, x + ((size_t)i * j->k + k0) * elem(j->xtype),
-			          (size_t)j->k, j->xtype, h, klen);
+	size_t es = elem(j->xtype), stride = stride_of(j->block), block_bytes = (size_t)rows * stride;
+	const char *x = (const char *)j->x + (size_t)r0 * j->k * es;
+	float *part = dl_scratch(j->pool, thread, (size_t)j->rows * nr * 4 + (j->copy ? block_bytes * ceil_div(j->depth, j->block) : 0));
+	char *copy = (char *)(part + (size_t)j->rows * nr);
+	if (j->copy)
+		for (int d = 0, b = 0; d < j->depth; d += j->block, b++) {
+			int k0 = d * per, len = min_int(j->block * per, j->k - k0);
+			isa->copy(copy + b * block_bytes, stride, x + k0 * es, (size_t)j->k, j->xtype, rows, len);
 		}
-	}
 	for (int col = 0; col < cols; col += nr) {
 		const uint32_t *b = (const uint32_t *)j->b + (size_t)(c0 + col) * j->depth;
-		int w = min_int(nr, cols - col), direct = j->ytype == DL_F32;
-		float *out = direct ? (float *)j->y + (size_t)r0 * j->n + c0 + col : tmp;
-		size_t ldo = direct ? (size_t)j->n : (size_t)nr;
+		int w = min_int(nr, cols - col);
 		for (int d = 0; d < j->depth; d += j->block) {
-			int len = min_int(j->block, j->depth - d);
-			for (int i = 0; i < rows; i += mr)
-				isa->tile(min_int(mr, rows - i), w, len, a + (size_t)d * rows + (size_t)i * len, b + (size_t)d * nr,
-				          out + (size_t)i * ldo, ldo, d > 0 || (direct && j->add));
+			int len = min_int(j->block, j->depth - d), last = d + len == j->depth;
+			dl_gemm_left a = {x + (size_t)d * 4, (size_t)j->k * es, 4, last && (size_t)j->depth * 4 > (size_t)j->k * es};
+			if (j->copy) a = (dl_gemm_left){copy + (size_t)(d / j->block) * block_bytes, stride, 4, 0};
+			// Blocks of a sum meet in y, or in part when y is bf16.
+			int direct = last || j->ytype == DL_F32;
+			for (int i = 0; i < rows; i += mr, a.p += mr * a.row) {
+				dl_gemm_out o = {part + (size_t)i * nr, (size_t)nr, DL_F32, d > 0, NULL};
+				if (direct)
+					o = (dl_gemm_out){(char *)j->y + ((size_t)(r0 + i) * j->n + c0 + col) * elem(j->ytype), (size_t)j->n, j->ytype, j->add, NULL};
+				if (direct && d > 0) {
+					if (j->ytype == DL_F32) o.add = 1;
+					else o.part = part + (size_t)i * nr;
+				}
+				isa->tile(min_int(mr, rows - i), w, len, &a, b + (size_t)d * nr, &o);
+			}
 		}
-		if (!direct)
-			isa->narrow((uint16_t *)j->y + (size_t)r0 * j->n + c0 + col, (size_t)j->n, tmp, ldo, rows, w, j->add);
 	}
 }
 
@@ -149,6 +156,8 @@ void dl_gemm(dl_pool *p, int level, int engine, void *y, int ytype, const void *
 	job j = {.isa = isa, .pool = p, .y = y, .x = x, .b = packed, .ytype = ytype, .xtype = xtype, .m = m, .n = n, .k = k, .add = add};
 	j.depth = packed_depth(isa, k);
 	j.block = even_block(j.depth, BLOCK);
+	// Rows a multiple of 4096 bytes apart would push each other out of the cache.
+	j.copy = (!isa->pair && xtype == DL_B16) || (n > isa->nr && (size_t)k * elem(xtype) % 4096 == 0);
 	int want = CHUNKS * dl_pool_threads(p);
 	int row_panels = ceil_div(m, isa->mr), fit = max_int(1, min_int(8, A_BYTES / (j.depth * 4 * isa->mr)));
 	int row_chunks = ceil_div(row_panels, fit);
@@ -199,9 +208,12 @@ static void dw_chunk(void *arg, int c, int thread) {
 		pack_cols(j, b, b_panel, nr, 1, (const char *)j->x + ((size_t)m0 * j->k + c0) * es, j->k, cols, mlen);
 		for (int col = 0; col < cols; col += nr) {
 			float *out = (float *)j->y + (size_t)r0 * j->k + c0 + col;
-			for (int i = 0; i < rows; i += mr)
-				isa->tile(min_int(mr, rows - i), min_int(nr, cols - col), len, a + (size_t)(i / mr) * a_panel,
-				          b + (size_t)(col / nr) * b_panel, out + (size_t)i * j->k, (size_t)j->k, d > 0 || j->add);
+			for (int i = 0; i < rows; i += mr) {
+				int h = min_int(mr, rows - i);
+				dl_gemm_left left = {(const char *)(a + (size_t)(i / mr) * a_panel), 4, (size_t)h * 4, 0};
+				dl_gemm_out o = {out + (size_t)i * j->k, (size_t)j->k, DL_F32, d > 0 || j->add, NULL};
+				isa->tile(h, min_int(nr, cols - col), len, &left, b + (size_t)(col / nr) * b_panel, &o);
+			}
 		}
 	}
 }

@@ -1,130 +1,79 @@
 // The element loops of a matrix product, for one instruction set. The file
 // that includes this has included an isa_*.h and defined MR and NV, the
-// register tile in rows and vectors, and DL_PAIR.
+// register tile in rows and vectors, DL_PAIR and DL_MADD.
 #include "gemm.h"
 #include "gemm_isa.h"
 
-#define NR (NV * VL)
+enum { NR = NV * VL, PER = DL_PAIR ? 2 : 1 };
 
-// An element of the source as packed: a float, or two bf16.
-DL_INLINE uint32_t one_(const void *src, int type, size_t i) {
-	uint32_t u;
-	if (type == DL_F32) {
-		memcpy(&u, (const float *)src + i, 4);
-		return u;
-	}
-	return (uint32_t)((const uint16_t *)src)[i] << 16;
-}
-
-DL_INLINE uint32_t half_(const void *src, int type, size_t i) {
-	return type == DL_F32 ? dl_to_bf16(((const float *)src)[i]) : ((const uint16_t *)src)[i];
-}
-
-// lanes_ loads VL packed elements that lie along the depth, from index i.
-DL_INLINE vf lanes_(const void *src, int type, size_t i) {
 #if DL_PAIR
-	vf v;
-	if (type == DL_F32) {
-		uint16_t t[2 * VL];
-		vstoreh(t, vload((const float *)src + i));
-		vstoreh(t + VL, vload((const float *)src + i + VL));
-		memcpy(&v, t, sizeof v);
-	} else {
-		memcpy(&v, (const uint16_t *)src + i, sizeof v);
-	}
-	return v;
+// Dot products take denormals for zeros, and so may the conversions around them.
+DL_INLINE vf join_(vf lo, vf hi) { return (vf)_mm512_cvtne2ps_pbh(hi, lo); }
+DL_INLINE __m512i mix_(__m512i a, __m512i b, int half) {
+	const __m512i first = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6, 37, 5,
+	                                       36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
+	return _mm512_permutex2var_epi16(a, half ? _mm512_add_epi16(first, _mm512_set1_epi16(16)) : first, b);
+}
+DL_INLINE __m512i row32_(const void *p, const int type, int n) {
+	if (n > 2 * VL) n = 2 * VL;
+	if (type == DL_B16) return _mm512_maskz_loadu_epi16((__mmask32)((1ull << n) - 1), p);
+	const float *f = p;
+	return (__m512i)join_(vload_n(f, n < VL ? n : VL), n > VL ? vload_n(f + VL, n - VL) : vzero());
+}
+#endif
+
+// lanes_ loads the VL packed elements of w that begin at element k of n.
+DL_INLINE vf lanes_(const float *w, int k, int n) {
+#if DL_PAIR
+	return (vf)row32_(w + k, DL_F32, n - k);
 #else
-	return type == DL_F32 ? vload((const float *)src + i) : vloadh((const uint16_t *)src + i);
+	return n - k >= VL ? vload(w + k) : vload_n(w + k, n - k);
 #endif
 }
 
-enum { PER = DL_PAIR ? 2 : 1 };
-
-DL_INLINE void rows_(uint32_t *dst, int stride, const void *src, size_t ld, const int type, int h, int depth) {
-	int packed = (depth + PER - 1) / PER, full = depth / PER / VL * VL;
-	size_t esize = type == DL_F32 ? 4 : 2;
-	for (int d = 0; d < full; d += VL) {
-		if (stride == 1) {
-			vstore((float *)dst + d, lanes_(src, type, (size_t)d * PER));
-			continue;
-		}
-		for (int i0 = 0; i0 < stride; i0 += VL) {
+static void rows(uint32_t *dst, const float *w, size_t ld, int h, int depth) {
+	int packed = (depth + PER - 1) / PER;
+	for (int d = 0; d < packed; d += VL) {
+		int n = packed - d < VL ? packed - d : VL;
+		for (int i0 = 0; i0 < NR; i0 += VL) {
 			vf r[VL];
-			for (int i = 0; i < VL; i++)
-				r[i] = i0 + i < h ? lanes_((const char *)src + (i0 + i) * ld * esize, type, (size_t)d * PER) : vzero();
+			for (int i = 0; i < VL; i++) r[i] = i0 + i < h ? lanes_(w + (i0 + i) * ld, d * PER, depth) : vzero();
 			transpose_(r);
-			for (int i = 0; i < VL; i++) {
-				// A partial last vector is overwritten by the next row's first.
-				if (i0 == 0 || i0 + VL <= stride)
-					vstore((float *)dst + (size_t)(d + i) * stride + i0, r[i]);
-				else
-					vstore_n((float *)dst + (size_t)(d + i) * stride + i0, r[i], stride - i0);
-			}
-		}
-	}
-	for (int i = 0; i < stride; i++) {
-		const char *row = (const char *)src + i * ld * esize;
-		for (int d = full; d < packed; d++) {
-			uint32_t u = 0;
-			if (i < h) {
-#if DL_PAIR
-				u = half_(row, type, (size_t)2 * d);
-				if (2 * d + 1 < depth) u |= half_(row, type, (size_t)2 * d + 1) << 16;
-#else
-				u = one_(row, type, d);
-#endif
-			}
-			dst[(size_t)d * stride + i] = u;
+			for (int i = 0; i < n; i++) vstore((float *)dst + (size_t)(d + i) * NR + i0, r[i]);
 		}
 	}
 }
-
-static void rows(uint32_t *dst, int stride, const void *src, size_t ld, int type, int h, int depth) {
-	if (type == DL_F32)
-		rows_(dst, stride, src, ld, DL_F32, h, depth);
-	else
-		rows_(dst, stride, src, ld, DL_B16, h, depth);
-}
-
-#if DL_PAIR
-// pair_ joins element c of two rows for VL columns, n of them real.
-DL_INLINE vf pair_(const void *r0, const void *r1, int type, int c, int n) {
-	__m512i lo, hi;
-	if (type == DL_F32) {
-		lo = _mm512_cvtepu16_epi32(vnarrow_(vload_n((const float *)r0 + c, n)));
-		hi = _mm512_cvtepu16_epi32(vnarrow_(r1 ? vload_n((const float *)r1 + c, n) : vzero()));
-	} else {
-		lo = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(vmask_(n), (const uint16_t *)r0 + c));
-		hi = r1 ? _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(vmask_(n), (const uint16_t *)r1 + c)) : _mm512_setzero_si512();
-	}
-	return _mm512_castsi512_ps(_mm512_or_si512(lo, _mm512_slli_epi32(hi, 16)));
-}
-#endif
 
 DL_INLINE void cols_(uint32_t *dst, int stride, const void *src, size_t ld, const int type, int w, int depth) {
-	size_t esize = type == DL_F32 ? 4 : 2;
+	enum { AHEAD = 16 }; // rows: as many as a call takes
+	size_t es = type == DL_F32 ? 4 : 2;
 	for (int d = 0; d < depth; d += PER) {
-		const char *row = (const char *)src + d * ld * esize;
+		const char *row = (const char *)src + d * ld * es;
 		float *out = (float *)dst + (size_t)(d / PER) * stride;
-		for (int c = 0; c < stride; c += VL) {
-			int n = w - c < 0 ? 0 : w - c < VL ? w - c : VL;
+		for (int p = 0; p < PER; p++)
+			for (size_t c = 0; c < w * es; c += 64) __builtin_prefetch(row + (AHEAD + p) * ld * es + c);
+		for (int c = 0; c < stride; c += PER * VL) {
+			int n = w - c < 0 ? 0 : w - c;
 #if DL_PAIR
-			vf v = pair_(row, d + 1 < depth ? row + ld * esize : NULL, type, c, n);
+			__m512i a = row32_(row + c * es, type, n);
+			__m512i b = d + 1 < depth ? row32_(row + (ld + c) * es, type, n) : _mm512_setzero_si512();
+			vstore(out + c, (vf)mix_(a, b, 0));
+			if (c + VL < stride) vstore(out + c + VL, (vf)mix_(a, b, 1));
 #else
 			vf v;
+			if (n > VL) n = VL;
 			if (type == DL_F32)
 				v = n == VL ? vload((const float *)row + c) : vload_n((const float *)row + c, n);
 			else
 				v = n == VL ? vloadh((const uint16_t *)row + c) : vloadh_n((const uint16_t *)row + c, n);
+			vstore(out + c, v);
 #endif
-			if (c + VL <= stride || c == 0)
-				vstore(out + c, v);
-			else
-				vstore_n(out + c, v, stride - c);
 		}
 	}
 }
 
+// The 64 bytes that cols may write past the end are, before the end, a row
+// that is written next.
 static void cols(uint32_t *dst, int stride, const void *src, size_t ld, int type, int w, int depth) {
 	if (type == DL_F32)
 		cols_(dst, stride, src, ld, DL_F32, w, depth);
@@ -132,57 +81,130 @@ static void cols(uint32_t *dst, int stride, const void *src, size_t ld, int type
 		cols_(dst, stride, src, ld, DL_B16, w, depth);
 }
 
-// tile_ keeps h rows of nv vectors in registers; h and nv are constants where
-// it is inlined.
-DL_INLINE void tile_(const int h, const int nv, int w, int depth, const float *a, const float *b, float *c, size_t ldc, int add) {
-	vf acc[MR][NV];
-#pragma GCC unroll 16
+static void copy(char *dst, size_t stride, const void *src, size_t ld, int type, int h, int depth) {
+	for (int i = 0; i < h; i++, dst += stride) {
+		if (DL_PAIR || type == DL_F32) {
+			size_t es = type == DL_F32 ? 4 : 2;
+			memcpy(dst, (const char *)src + i * ld * es, (size_t)depth * es);
+			if (DL_PAIR && depth % 2) memset(dst + (size_t)depth * es, 0, 2);
+			continue;
+		}
+		const uint16_t *s = (const uint16_t *)src + i * ld;
+		int d = 0;
+		for (; d + VL <= depth; d += VL) vstore((float *)dst + d, vloadh(s + d));
+		if (d < depth) vstore((float *)dst + d, vloadh_n(s + d, depth - d));
+	}
+}
+
+// finish adds what is to be added to a tile's sums t[h][NR] and stores them.
+static void finish(int h, int w, const float *t, const dl_gemm_out *o) {
 	for (int i = 0; i < h; i++)
+		for (int j = 0; j < w; j += VL) {
+			int n = w - j < VL ? w - j : VL;
+			vf v = vload(t + i * NR + j);
+			if (o->part) v = vadd(vload(o->part + i * NR + j), v);
+			if (o->type == DL_F32) {
+				float *y = (float *)o->y + i * o->ld + j;
+				if (n == VL)
+					vstore(y, o->add ? vadd(vload(y), v) : v);
+				else
+					vstore_n(y, o->add ? vadd(vload_n(y, n), v) : v, n);
+			} else {
+				uint16_t *y = (uint16_t *)o->y + i * o->ld + j;
+				if (n == VL)
+					vstoreh(y, o->add ? vadd(vloadh(y), v) : v);
+				else
+					vstoreh_n(y, o->add ? vadd(vloadh_n(y, n), v) : v, n);
+			}
+		}
+}
+
+DL_INLINE vf broadcast_(const char *p) {
+	float f;
+	memcpy(&f, p, 4);
+	return vset1(f);
+}
+
+// tile_ keeps h rows of nv vectors in registers; h and nv are constants where
+// it is inlined. Every third row of a has a pointer; the others are at one and
+// two rows from it, which addresses can say.
+DL_INLINE void tile_(const int h, const int nv, int w, int depth, const dl_gemm_left *a, const float *b, const dl_gemm_out *o) {
+	enum { GROUPS = (MR + 2) / 3 };
+	vf acc[MR][NV];
+	const char *g[GROUPS];
+	size_t row = a->row, step = a->step;
+	int es = o->type == DL_F32 ? 4 : 2;
+#pragma GCC unroll 16
+	for (int k = 0; k < (h + 2) / 3; k++) g[k] = a->p + 3 * k * row;
+#pragma GCC unroll 16
+	for (int i = 0; i < h; i++) {
+		__builtin_prefetch((char *)o->y + i * o->ld * es, 1);
 #pragma GCC unroll 4
 		for (int j = 0; j < nv; j++) acc[i][j] = vzero();
-	for (int d = 0; d < depth; d++) {
+	}
+	for (int d = 0; d < depth - a->odd; d++) {
 		vf bv[NV];
 #pragma GCC unroll 4
 		for (int j = 0; j < nv; j++) bv[j] = vload(b + j * VL);
 #pragma GCC unroll 16
 		for (int i = 0; i < h; i++) {
-			vf av = vset1(a[i]);
+			vf av = broadcast_(g[i / 3] + i % 3 * row);
 #pragma GCC unroll 4
 			for (int j = 0; j < nv; j++) acc[i][j] = DL_MADD(av, bv[j], acc[i][j]);
 		}
-		a += h;
+#pragma GCC unroll 16
+		for (int k = 0; k < (h + 2) / 3; k++) {
+			g[k] += step;
+			__asm__("" : "+r"(g[k])); // or the compiler makes other pointers of them
+		}
 		b += NR;
 	}
-	if (w == nv * VL) {
+#if DL_PAIR
+	if (a->odd) {
 #pragma GCC unroll 16
-		for (int i = 0; i < h; i++)
+		for (int i = 0; i < h; i++) {
+			uint16_t half;
+			memcpy(&half, g[i / 3] + i % 3 * row, 2);
+			vf av = (vf)_mm512_set1_epi32(half);
 #pragma GCC unroll 4
-			for (int j = 0; j < nv; j++) {
-				float *p = c + i * ldc + j * VL;
-				vstore(p, add ? vadd(vload(p), acc[i][j]) : acc[i][j]);
-			}
-		return;
+			for (int j = 0; j < nv; j++) acc[i][j] = DL_MADD(av, vload(b + j * VL), acc[i][j]);
+		}
 	}
+#endif
+	if (w == NR && nv == NV && !o->add && !o->part) {
+		if (o->type == DL_F32) {
+			float *y = o->y;
+#pragma GCC unroll 16
+			for (int i = 0; i < h; i++)
+#pragma GCC unroll 4
+				for (int j = 0; j < nv; j++) vstore(y + i * o->ld + j * VL, acc[i][j]);
+			return;
+		}
+#if DL_PAIR
+		uint16_t *y = o->y;
+#pragma GCC unroll 16
+		for (int i = 0; i < h; i++) vstore((float *)(y + i * o->ld), join_(acc[i][0], acc[i][1]));
+		return;
+#endif
+	}
+	float t[MR * NR];
 #pragma GCC unroll 16
 	for (int i = 0; i < h; i++)
 #pragma GCC unroll 4
-		for (int j = 0; j < nv; j++) {
-			int n = w - j * VL < VL ? w - j * VL : VL;
-			float *p = c + i * ldc + j * VL;
-			vstore_n(p, add ? vadd(vload_n(p, n), acc[i][j]) : acc[i][j], n);
-		}
+		for (int j = 0; j < nv; j++) vstore(t + i * NR + j * VL, acc[i][j]);
+	finish(h, w, t, o);
 }
 
-#define DL_TILE_CASE(H)                                           \
-	case H:                                                       \
-		if (w > VL)                                               \
-			tile_(H, NV, w, depth, af, bf, c, ldc, add);          \
-		else                                                      \
-			tile_(H, 1, w, depth, af, bf, c, ldc, add);           \
+#define DL_TILE_CASE(H)                               \
+	case H:                                           \
+		if (w > VL)                                   \
+			tile_(H, NV, w, depth, a, bf, out);       \
+		else                                          \
+			tile_(H, 1, w, depth, a, bf, out);        \
 		break
 
-static void tile(int h, int w, int depth, const uint32_t *a, const uint32_t *b, float *c, size_t ldc, int add) {
-	const float *af = (const float *)a, *bf = (const float *)b;
+static void tile(int h, int w, int depth, const dl_gemm_left *a, const uint32_t *b, const dl_gemm_out *out) {
+	const float *bf = (const float *)b;
 	switch (h) {
 		DL_TILE_CASE(1);
 		DL_TILE_CASE(2);
@@ -203,18 +225,4 @@ static void tile(int h, int w, int depth, const uint32_t *a, const uint32_t *b, 
 	}
 }
 
-static void narrow(uint16_t *y, size_t ldy, const float *c, size_t ldc, int h, int w, int add) {
-	for (int i = 0; i < h; i++, y += ldy, c += ldc) {
-		int j = 0;
-		for (; j + VL <= w; j += VL) {
-			vf v = vload(c + j);
-			vstoreh(y + j, add ? vadd(vloadh(y + j), v) : v);
-		}
-		if (j < w) {
-			vf v = vload_n(c + j, w - j);
-			vstoreh_n(y + j, add ? vadd(vloadh_n(y + j, w - j), v) : v, w - j);
-		}
-	}
-}
-
-const dl_gemm_isa DL_NAME(dl_gemm_isa) = {MR, NR, DL_PAIR, rows, cols, tile, narrow, probe};
+const dl_gemm_isa DL_NAME(dl_gemm_isa) = {MR, NR, DL_PAIR, rows, cols, copy, tile, probe};
