@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"deeploop/bench"
+	"deeploop/bench/ours"
+)
+
+// samples are one side's figures, one of each kind per round.
+type samples struct {
+	seconds, before, after []float64
+}
+
+// put stores round i's seconds; a repeated round replaces them.
+func (s *samples) put(i int, seconds float64) { s.seconds = append(s.seconds[:i], seconds) }
+
+func (s *samples) ceiling(i int, before, after float64) {
+	s.before, s.after = append(s.before[:i], before), append(s.after[:i], after)
+}
+
+// ceilings are the means of the probes before and after, in GFLOP/s.
+func (s samples) ceilings() []float64 {
+	c := make([]float64, len(s.before))
+	for i := range c {
+		c[i] = (s.before[i] + s.after[i]) / 2
+	}
+	return c
+}
+
+// result is one comparison. Seconds are of one training step.
+type result struct {
+	Config    bench.Config `json:"config"`
+	Kernel    string       `json:"kernel"`
+	Precision string       `json:"precision"`
+	Threads   int          `json:"threads"`
+	Choice    *choice      `json:"peer_choice,omitempty"`
+
+	Seconds     bench.Spread `json:"seconds"`
+	PeerSeconds bench.Spread `json:"peer_seconds"`
+	Ratio       bench.Spread `json:"times_faster"` // the peer's seconds over ours, within a round
+	OneThread   bench.Spread `json:"seconds_one_thread"`
+
+	Gigaflop  float64      `json:"gflop"` // of one step, hrm.Config.TrainStepFlops
+	Before    bench.Spread `json:"ceiling_before_gflops"`
+	After     bench.Spread `json:"ceiling_after_gflops"`
+	Share     bench.Spread `json:"ceiling_share"`
+	ShareOne  bench.Spread `json:"ceiling_share_one_thread"`
+	Scaling   float64      `json:"scaling"`         // one thread's median over that of all
+	ScalingOf float64      `json:"ceiling_scaling"` // the same of the ceiling
+
+	RSS       int64 `json:"peak_rss_bytes"`
+	PeerRSS   int64 `json:"peer_peak_rss_bytes"`
+	Disturbed int   `json:"disturbed_samples"`
+
+	many, one, peer samples
+}
+
+func (r *result) summarise() {
+	r.Seconds, r.OneThread, r.PeerSeconds = bench.SpreadOf(r.many.seconds), bench.SpreadOf(r.one.seconds), bench.SpreadOf(r.peer.seconds)
+	r.Ratio = bench.SpreadOf(bench.Ratios(r.peer.seconds, r.many.seconds))
+	r.Before, r.After = bench.SpreadOf(r.many.before), bench.SpreadOf(r.many.after)
+	r.Gigaflop = ours.TrainConfig(r.Config).Arch.TrainStepFlops(r.Config.BatchSize) / 1e9
+	share := func(s samples) bench.Spread {
+		rate := make([]float64, len(s.seconds))
+		for i, t := range s.seconds {
+			rate[i] = r.Gigaflop / t
+		}
+		return bench.SpreadOf(bench.Ratios(rate, s.ceilings()))
+	}
+	r.Share, r.ShareOne = share(r.many), share(r.one)
+	r.Scaling = r.OneThread.Median / r.Seconds.Median
+	r.ScalingOf = bench.SpreadOf(r.many.ceilings()).Median / bench.SpreadOf(r.one.ceilings()).Median
+}
+
+func (r *result) line() string {
+	return fmt.Sprintf("%s %s %s: %.3f s, one thread %.3f s, peer %.3f s (%v), %.2f times faster, %.0f %% of the ceiling",
+		r.Config.Name, r.Precision, r.Kernel, r.Seconds.Median, r.OneThread.Median, r.PeerSeconds.Median, r.Choice, r.Ratio.Median, 100*r.Share.Median)
+}
+
+// document is what the JSON file holds.
+type document struct {
+	Machine bench.Machine `json:"machine"`
+	Steps   []result      `json:"steps"`
+	Tried   []tried       `json:"peer_choices"`
+}
+
+// tried is the fastest way to run the peer for a kernel, precision and size.
+type tried struct {
+	Kernel string `json:"kernel"`
+	Hidden int    `json:"hidden_size"`
+	Best   choice `json:"best"`
+}
+
+func (d document) markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "## Training step\n\n%s\n\n", d.Machine.Markdown())
+	b.WriteString("Seconds are minimum / median / maximum. A: 128 wide, 4 heads, 2+2 blocks, 100 cells, batch 64; B: 256, 4, 4+4, 100, 32; C: 512, 8, 4+4, 900, 1; C4: C at batch 4.\n\n")
+	fmt.Fprintf(&b, "| size | precision | kernel | ours, s | ours on 1 thread, s | peer, s | peer's best | times faster | share of ceiling | ceiling before, after GFLOP/s | threads' gain (ceiling's) | peak memory, MB | disturbed |\n|%s\n", strings.Repeat(" --- |", 13))
+	for _, r := range d.Steps {
+		choice, peerMB := "-", "-"
+		if r.Choice != nil {
+			choice = r.Choice.String()
+			peerMB = fmt.Sprintf("%d of the peer's %d (%.2f)", r.RSS>>20, r.PeerRSS>>20, float64(r.RSS)/float64(r.PeerRSS))
+		} else {
+			peerMB = fmt.Sprint(r.RSS >> 20)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s x%d | %s | %s | %s | %s | %s | %s | %.0f, %.0f | %.2f (%.2f) | %s | %d |\n",
+			r.Config.Name, r.Precision, r.Kernel, r.Threads, r.Seconds.Format("%.3f"), r.OneThread.Format("%.3f"), r.PeerSeconds.Format("%.3f"), choice,
+			r.Ratio.Format("%.2f"), r.Share.Format("%.2f"), r.Before.Median, r.After.Median, r.Scaling, r.ScalingOf, peerMB, r.Disturbed)
+	}
+	b.WriteString("\n")
+	return b.String()
+}
