@@ -60,7 +60,7 @@ race:
 # The kernels for AMX tiles on any processor with AVX-512 and bf16, tiles in
 # software (internal/kernel/simd/amx_emulate.h).
 test-amx:
-	$(GO) test -tags emulate_amx -run '/amx|Product|Emulated|Open' ./internal/kernel/simd
+	$(GO) test -tags emulate_amx -run '/amx|Deterministic|Runtime|Emulated|OpenEvery' ./internal/kernel/simd
 
 # Every kernel, those for tiles included, with every tail under the sanitizers
 # for addresses and undefined behaviour (gcc or clang, Linux). For the name of

@@ -3,7 +3,9 @@
 package simd
 
 /*
-#cgo CFLAGS: -O3 -std=c11 -D_GNU_SOURCE -Wall -Wextra -Wno-psabi
+#cgo !asan CFLAGS: -O3
+#cgo asan CFLAGS: -O1
+#cgo CFLAGS: -std=c11 -D_GNU_SOURCE -Wall -Wextra -Wno-psabi
 #cgo LDFLAGS: -lm -lpthread
 #include "cpu.h"
 #include "gemm.h"

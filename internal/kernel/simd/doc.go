@@ -38,4 +38,14 @@
 //   - A result may depend on the sizes and on the number of threads, never on
 //     which thread ran which chunk: chunks write disjoint memory, and partial
 //     sums are added in the order of their chunk numbers.
+//   - No byte is read or written beyond an operand's end; lanes that a mask
+//     leaves out do not count.
+//
+// # Tests that take more than go test
+//
+//	make test-amx   the kernels for tiles with tiles in software, on a processor
+//	                with AVX-512 and bf16 (amx_emulate.h); every tail
+//	make asan       all of it under the sanitizers for addresses and undefined
+//	                behaviour; scratch beyond what was asked for is forbidden too
+//	make tsan       the pool of threads under the thread sanitizer
 package simd
