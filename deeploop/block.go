@@ -28,13 +28,16 @@ type Sublayer struct {
 	InGain, OutGain *graph.Param // [1, D]
 }
 
-// apply joins branch to the stream. x is [M, D].
-func (r Residual) apply(b *graph.Builder, x *graph.Node, s Sublayer, branch func(*graph.Node) *graph.Node) *graph.Node {
-	u := x
+// branch is what the branch reads of the stream x.
+func (r Residual) branch(b *graph.Builder, x *graph.Node, s Sublayer) *graph.Node {
 	if r.inner() {
-		u = ops.ResidualNorm(b, x, nil, s.InGain, 1, r.Eps)
+		return ops.ResidualNorm(b, x, nil, s.InGain, 1, r.Eps)
 	}
-	z := branch(u)
+	return x
+}
+
+// join adds the branch's result z to the stream. x and z are [M, D].
+func (r Residual) join(b *graph.Builder, x, z *graph.Node, s Sublayer) *graph.Node {
 	if r.Placement == PreNorm {
 		return ops.Inject(b, x, z)
 	}
@@ -51,14 +54,19 @@ type Block struct {
 	MLP    Sublayer
 }
 
-// Forward runs the block on x [B*T, D].
+// Forward runs the block on x [B*T, D]. With s.Queries the result is that of
+// the first positions of each row alone, [B*Queries, D]: the others give keys
+// and values, and nothing else of them is computed.
 func (bl *Block) Forward(b *graph.Builder, x *graph.Node, r Residual, s kernel.AttentionShape) *graph.Node {
-	x = r.apply(b, x, bl.Attn, func(u *graph.Node) *graph.Node {
-		return ops.Linear(b, ops.Attention(b, ops.Linear(b, u, bl.QKV), s), bl.O)
-	})
-	return r.apply(b, x, bl.MLP, func(u *graph.Node) *graph.Node {
-		return ops.Linear(b, ops.SwiGLU(b, ops.Linear(b, u, bl.GateUp)), bl.Down)
-	})
+	qkv := ops.Linear(b, r.branch(b, x, bl.Attn), bl.QKV)
+	z := ops.Linear(b, ops.Attention(b, qkv, s), bl.O)
+	if s.Asking() < s.T {
+		x = ops.Leading(b, x, s.B, s.Queries)
+	}
+	x = r.join(b, x, z, bl.Attn)
+	z = ops.Linear(b, r.branch(b, x, bl.MLP), bl.GateUp)
+	z = ops.Linear(b, ops.SwiGLU(b, z), bl.Down)
+	return r.join(b, x, z, bl.MLP)
 }
 
 // Params lists the block's trained parameters in the reference's order, gains

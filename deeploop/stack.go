@@ -131,11 +131,16 @@ func (bl *Block) scale(beta float64, swiglu string) {
 	}
 }
 
-// Forward is one call on x [B*T, D].
+// Forward is one call on x [B*T, D]. With shape.Queries the result is that of
+// the first positions of each row alone, which saves most of the last block.
 func (s *Stack) Forward(b *graph.Builder, x *graph.Node, shape kernel.AttentionShape) *graph.Node {
-	for _, bl := range s.Blocks {
-		x = bl.Forward(b, x, s.Residual, shape)
+	whole := shape
+	whole.Queries = 0
+	last := len(s.Blocks) - 1
+	for _, bl := range s.Blocks[:last] {
+		x = bl.Forward(b, x, s.Residual, whole)
 	}
+	x = s.Blocks[last].Forward(b, x, s.Residual, shape)
 	if s.Residual.Placement == PreNorm {
 		x = ops.ResidualNorm(b, x, nil, s.FinalGain, 1, s.Residual.Eps)
 	}

@@ -17,7 +17,8 @@ import "deeploop/deeploop"
 //	         product)
 //	         token head and q head, forward and backward
 //	         the q target: one more segment and the q head, forward, where
-//	         halt_max_steps is above 1
+//	         halt_max_steps is above 1; of its last block keys and values of
+//	         all positions, and the rest of position 0 alone
 //	segment  (evaluation) all calls, token head and q head, forward
 //
 // TestFlopsEqualWhatRuns compares with the calls a profile counts, so work
@@ -34,7 +35,7 @@ func (c Config) TrainStepFlops(batch int) float64 {
 	}
 	f += withBackward * (c.headFlops(b) + c.qHeadFlops(b))
 	if c.HaltMaxSteps > 1 {
-		f += c.forwardFlops(s.Calls, b) + c.qHeadFlops(b)
+		f += c.forwardFlops(s.Calls, b) + c.qHeadFlops(b) - c.notAskedFlops(b)
 	}
 	return f
 }
@@ -63,6 +64,13 @@ func (c Config) callFlops(m deeploop.Module, batch float64) (products, attention
 	d, f, t, n := float64(c.HiddenSize), float64(c.MLPWidth()), float64(c.Positions()), float64(blocks)
 	weights := 3*d*d + d*d + 2*f*d + f*d // qkv, o, gate and up, down
 	return n * 2 * batch * t * weights, n * 4 * batch * t * t * d
+}
+
+// notAskedFlops is what the q target leaves out of its last block: attention
+// and the products behind it, of all positions but one.
+func (c Config) notAskedFlops(batch float64) float64 {
+	d, f, t := float64(c.HiddenSize), float64(c.MLPWidth()), float64(c.Positions())
+	return batch * (t - 1) * (2*(d*d+3*f*d) + 4*t*d)
 }
 
 // headFlops is the token head, forward, and qHeadFlops that of halting, which

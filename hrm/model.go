@@ -188,12 +188,20 @@ func (m *Model) callH(b *graph.Builder, zH, zL *graph.Node, batch int) *graph.No
 	return m.H.Forward(b, ops.Inject(b, zH, zL), m.shape(batch))
 }
 
+// callHFirst is position 0 of each row of callH, [B, D].
+func (m *Model) callHFirst(b *graph.Builder, zH, zL *graph.Node, batch int) *graph.Node {
+	shape := m.shape(batch)
+	shape.Queries = 1
+	return m.H.Forward(b, ops.Inject(b, zH, zL), shape)
+}
+
 // logits is [B*(P+T), V]; the task slots' rows are computed and ignored.
 func (m *Model) logits(b *graph.Builder, zH *graph.Node) *graph.Node {
 	return ops.Head(b, zH, m.LMHead)
 }
 
-// q is [B, 2]: halt and continue logits of each row.
+// q is [B, 2]: halt and continue logits of each row, from position 0 of zH,
+// whose rows may have more positions than that.
 func (m *Model) q(b *graph.Builder, zH *graph.Node, batch int) *graph.Node {
 	return ops.QHead(b, zH, m.QHead, m.QHeadBias, batch)
 }

@@ -103,7 +103,8 @@ func TestModelGradient(t *testing.T) {
 			l.Carry.refill(s, rows)
 			s.load(rows)
 			require.NoError(t, s.Embed())
-			require.NoError(t, s.calls(m.schedule.NoGrad()))
+			_, _, err = s.calls(m.schedule.NoGrad(), s.ZH, s.ZL)
+			require.NoError(t, err)
 			zH, zL := kernel.Alloc(kernel.Float64, s.ZH.Len()), kernel.Alloc(kernel.Float64, s.ZL.Len())
 			copy(zH.Bytes(), s.ZH.Bytes())
 			copy(zL.Bytes(), s.ZL.Bytes())
@@ -159,7 +160,7 @@ func TestEveryVariantLearns(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%v", name, act), func(t *testing.T) {
 				c := tiny()
 				change(&c.Arch)
-				c.LR, c.LRWarmupSteps = 1e-2, 1
+				c.LR, c.LRWarmupSteps = 5e-3, 1 // at 1e-2 paths are chaotic
 				m, err := NewModel(c.Arch, act, 3)
 				require.NoError(t, err)
 				l, err := NewLearner(m, ref.New(1), c, 100)
@@ -175,7 +176,7 @@ func TestEveryVariantLearns(t *testing.T) {
 					}
 					last = got.LMLoss
 				}
-				require.Less(t, last, .6*first)
+				require.Less(t, last, .5*first)
 			})
 		}
 	}

@@ -1,6 +1,7 @@
 package hrm
 
 import (
+	"errors"
 	"fmt"
 
 	"deeploop/deeploop"
@@ -12,7 +13,8 @@ import (
 // Segment executes segments of a Model on a fixed batch size: the calls
 // without gradient one by one from Go, the calls with gradient in one graph
 // together with losses and backward pass (compute.md, "Schedules"). All graphs
-// share the model's parameters and the states below.
+// share the model's parameters and the states below, which they read and
+// replace in place.
 type Segment struct {
 	Model   *Model
 	Batch   int
@@ -28,74 +30,93 @@ type Segment struct {
 	Loss *ops.TokenLoss
 	Q    *ops.HaltLoss
 
-	x                          kernel.Buf // embedded input
-	runEmbed, runL, runH       *graph.Runner
-	outX, outL, outH           *graph.Node
-	runQ, runRead              *graph.Runner
-	outQ, outReadQ, outLogits  *graph.Node
-	train                      *graph.Runner
-	trainH, trainL, trainLogit *graph.Node
-	cost                       *graph.Node
-	lastStep                   []bool // rows on their last segment, for the q target
+	x     kernel.Buf   // embedded input
+	arena *graph.Arena // of all graphs without gradient
+
+	embed, readout *graph.Runner
+	callL, callH   call
+	logits         *graph.Node // of readout
+
+	train       *graph.Runner
+	trainLogits *graph.Node
+	cost        *graph.Node
+
+	// The q target: the last H call of a segment as far as its q logits need
+	// it, the states it works on, and which rows are on their last segment.
+	qCall    call
+	qH, qL   kernel.Buf
+	lastStep []bool
+}
+
+// call is the graph of one call of a module. The states it reads and writes
+// are bound to it at each run.
+type call struct {
+	*graph.Runner
+	zH, zL, out *graph.Node
 }
 
 // NewSegment builds the graphs without gradient for one batch size.
 func NewSegment(m *Model, backend kernel.Backend, batch int) (*Segment, error) {
 	c := m.Config
-	rows := batch * c.Positions()
-	s := &Segment{
-		Model: m, Batch: batch, backend: backend,
-		Tokens: make([]int32, batch*c.SeqLen),
-		ZH:     kernel.Alloc(m.Act, rows*c.HiddenSize),
-		ZL:     kernel.Alloc(m.Act, rows*c.HiddenSize),
-		x:      kernel.Alloc(m.Act, rows*c.HiddenSize),
-		Loss:   ops.NewTokenLoss(m.lossKind(), rows, batch),
-		Q:      ops.NewHaltLoss(batch),
-	}
+	s := &Segment{Model: m, Batch: batch, backend: backend, arena: &graph.Arena{}, Q: ops.NewHaltLoss(batch)}
+	s.Tokens = make([]int32, batch*c.SeqLen)
+	s.ZH, s.ZL, s.x = s.newState(), s.newState(), s.newState()
+	s.Loss = ops.NewTokenLoss(m.lossKind(), batch*c.Positions(), batch)
 	if c.PuzzleEmbDim > 0 {
 		s.Puzzle = graph.NewParam("puzzle_emb.local_weights", m.Act.Master(), batch, c.PuzzleEmbDim)
 	}
-	steps := []struct {
-		run   **graph.Runner
-		build func(b *graph.Builder) []*graph.Node
-	}{
-		{&s.runEmbed, func(b *graph.Builder) []*graph.Node {
-			s.outX = m.embed(b, s.Tokens, s.Puzzle, batch)
-			return []*graph.Node{s.outX}
-		}},
-		{&s.runL, func(b *graph.Builder) []*graph.Node {
-			zH, zL, x := s.inputs(b)
-			s.outL = m.callL(b, zL, zH, x, batch)
-			return []*graph.Node{s.outL}
-		}},
-		{&s.runH, func(b *graph.Builder) []*graph.Node {
-			zH, zL, _ := s.inputs(b)
-			s.outH = m.callH(b, zH, zL, batch)
-			return []*graph.Node{s.outH}
-		}},
-		{&s.runQ, func(b *graph.Builder) []*graph.Node {
+	err := errors.Join(
+		s.build(&s.embed, func(b *graph.Builder) []*graph.Node {
+			b.Place(m.embed(b, s.Tokens, s.Puzzle, batch), s.x)
+			return nil
+		}),
+		s.buildCall(&s.callL, s.ZL, func(b *graph.Builder, zH, zL, x *graph.Node) *graph.Node {
+			return m.callL(b, zL, zH, x, batch)
+		}),
+		s.buildCall(&s.callH, s.ZH, func(b *graph.Builder, zH, zL, _ *graph.Node) *graph.Node {
+			return m.callH(b, zH, zL, batch)
+		}),
+		s.build(&s.readout, func(b *graph.Builder) []*graph.Node {
 			zH, _, _ := s.inputs(b)
-			s.outQ = m.q(b, zH, batch)
-			return []*graph.Node{s.outQ}
-		}},
-		{&s.runRead, func(b *graph.Builder) []*graph.Node {
-			zH, _, _ := s.inputs(b)
-			s.outLogits = m.logits(b, zH)
-			ce := ops.CrossEntropy(b, s.outLogits, s.Loss, 1)
-			s.outReadQ = m.q(b, zH, batch)
-			return []*graph.Node{s.outLogits, ops.QLoss(b, s.outReadQ, nil, ce, s.Loss, s.Q, 1)}
-		}},
-	}
-	for _, st := range steps {
-		b := graph.NewBuilder(backend, m.Act)
-		r, err := b.Build(st.build(b)...)
-		if err != nil {
-			s.Close()
-			return nil, fmt.Errorf("build model graph: %w", err)
-		}
-		*st.run = r
+			s.logits = m.logits(b, zH)
+			ce := ops.CrossEntropy(b, s.logits, s.Loss, 1)
+			return []*graph.Node{s.logits, ops.QLoss(b, m.q(b, zH, batch), nil, ce, s.Loss, s.Q, 1)}
+		}),
+	)
+	if err != nil {
+		s.Close()
+		return nil, fmt.Errorf("build model graph: %w", err)
 	}
 	return s, nil
+}
+
+// newState allocates [B*(P+T), D].
+func (s *Segment) newState() kernel.Buf {
+	c := s.Model.Config
+	return kernel.Alloc(s.Model.Act, s.Batch*c.Positions()*c.HiddenSize)
+}
+
+// build makes a graph without gradient; outputs returns what is read after it.
+func (s *Segment) build(r **graph.Runner, outputs func(b *graph.Builder) []*graph.Node) (err error) {
+	b := graph.NewBuilder(s.backend, s.Model.Act)
+	b.Share(s.arena)
+	*r, err = b.Build(outputs(b)...)
+	return err
+}
+
+// buildCall makes the graph of a call whose output replaces state (absent: it
+// is pinned).
+func (s *Segment) buildCall(c *call, state kernel.Buf, run func(b *graph.Builder, zH, zL, x *graph.Node) *graph.Node) error {
+	return s.build(&c.Runner, func(b *graph.Builder) []*graph.Node {
+		var x *graph.Node
+		c.zH, c.zL, x = s.inputs(b)
+		c.out = run(b, c.zH, c.zL, x)
+		if state.Absent() {
+			return []*graph.Node{c.out}
+		}
+		b.Place(c.out, state)
+		return nil
+	})
 }
 
 func (m *Model) lossKind() kernel.CrossEntropyKind {
@@ -116,10 +137,10 @@ func (s *Segment) inputs(b *graph.Builder) (zH, zL, x *graph.Node) {
 // parameters' gradients.
 func (s *Segment) BuildGradient(scale float64) error {
 	m := s.Model
-	s.lastStep = make([]bool, s.Batch)
 	b := graph.NewBuilder(s.backend, m.Act)
 	zH, zL, _ := s.inputs(b)
 	x := m.embed(b, s.Tokens, s.Puzzle, s.Batch)
+	b.Place(x, s.x) // where the calls without gradient have it
 	for i, call := range m.schedule.Grad() {
 		b.Round = i
 		if call == deeploop.L {
@@ -128,12 +149,14 @@ func (s *Segment) BuildGradient(scale float64) error {
 			zH = m.callH(b, zH, zL, s.Batch)
 		}
 	}
-	s.trainH, s.trainL, s.trainLogit = zH, zL, m.logits(b, zH)
-	ce := ops.CrossEntropy(b, s.trainLogit, s.Loss, scale)
+	b.Place(zH, s.ZH)
+	b.Place(zL, s.ZL)
+	s.trainLogits = m.logits(b, zH)
+	ce := ops.CrossEntropy(b, s.trainLogits, s.Loss, scale)
 	q := m.q(b, zH, s.Batch)
-	var target *graph.Node
-	if m.Config.HaltMaxSteps > 1 {
-		target = ops.Callback(b, "q_target", []*graph.Node{zH, zL}, s.Batch, 1, s.qTarget)
+	target, err := s.qTarget(b, zH, zL)
+	if err != nil {
+		return err
 	}
 	s.cost = ops.Sum(b, ce, ops.QLoss(b, q, target, ce, s.Loss, s.Q, scale))
 	params := m.Params()
@@ -143,44 +166,86 @@ func (s *Segment) BuildGradient(scale float64) error {
 	if err := b.Gradients(s.cost, params); err != nil {
 		return err
 	}
-	var err error
-	s.train, err = b.Build(zH, zL, s.trainLogit, s.cost)
+	s.train, err = b.Build(s.trainLogits, s.cost)
 	return err
 }
 
-// call runs one call without gradient and replaces the state it writes.
-func (s *Segment) call(m deeploop.Module) error {
-	if m == deeploop.L {
-		if err := s.runL.Run(); err != nil {
-			return err
-		}
-		s.backend.Convert(s.ZL, s.runL.Buf(s.outL))
-		return nil
+// qTarget adds the target [B, 1] of q_continue to the graph with gradient: one
+// more segment from the new states, then σ(q_halt') on a row's last segment
+// and σ(max(q_halt', q_continue')) elsewhere (architectures.md G.2). Of that
+// segment only the q logits count, and they read position 0 of z_H: its last
+// call computes no more than that. With a single segment there is no target.
+func (s *Segment) qTarget(b *graph.Builder, zH, zL *graph.Node) (*graph.Node, error) {
+	if s.Model.Config.HaltMaxSteps <= 1 {
+		return nil, nil
 	}
-	if err := s.runH.Run(); err != nil {
+	err := s.buildCall(&s.qCall, kernel.Buf{}, func(b *graph.Builder, zH, zL, _ *graph.Node) *graph.Node {
+		return s.Model.q(b, s.Model.callHFirst(b, zH, zL, s.Batch), s.Batch)
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.qH, s.qL, s.lastStep = s.newState(), s.newState(), make([]bool, s.Batch)
+	return ops.Callback(b, "q_target", []*graph.Node{zH, zL}, s.Batch, 1, s.arena, func(out kernel.Buf, _ []kernel.Buf) {
+		if err := s.runQTarget(out); err != nil {
+			panic(err) // becomes the outer graph's error
+		}
+	}), nil
+}
+
+func (s *Segment) runQTarget(out kernel.Buf) error {
+	calls := s.Model.schedule.Calls
+	zH, zL, err := s.calls(calls[:len(calls)-1], s.qH, s.qL)
+	if err != nil {
 		return err
 	}
-	s.backend.Convert(s.ZH, s.runH.Buf(s.outH))
+	if err := s.qCall.run(zH, zL, kernel.Buf{}); err != nil {
+		return err
+	}
+	q := s.qCall.Buf(s.qCall.out)
+	for i := range s.Batch {
+		v := q.At(2 * i)
+		if !s.lastStep[i] {
+			v = max(v, q.At(2*i+1))
+		}
+		out.SetAt(i, ops.Sigmoid(v))
+	}
 	return nil
 }
 
-func (s *Segment) calls(list []deeploop.Module) error {
+// run executes the call on the states zH and zL and writes the new one to out
+// (absent: it is pinned).
+func (c *call) run(zH, zL, out kernel.Buf) error {
+	c.Bind(c.zH, zH)
+	c.Bind(c.zL, zL)
+	if !out.Absent() {
+		c.Bind(c.out, out)
+	}
+	return c.Run()
+}
+
+// calls runs a list of calls without gradient from the states ZH and ZL and
+// returns the states after it. New states are written to toH and toL, which
+// may be ZH and ZL.
+func (s *Segment) calls(list []deeploop.Module, toH, toL kernel.Buf) (zH, zL kernel.Buf, err error) {
+	zH, zL = s.ZH, s.ZL
 	for _, m := range list {
-		if err := s.call(m); err != nil {
-			return err
+		if m == deeploop.L {
+			err = s.callL.run(zH, zL, toL)
+			zL = toL
+		} else {
+			err = s.callH.run(zH, zL, toH)
+			zH = toH
+		}
+		if err != nil {
+			return zH, zL, err
 		}
 	}
-	return nil
+	return zH, zL, nil
 }
 
 // Embed computes x from Tokens and Puzzle.
-func (s *Segment) Embed() error {
-	if err := s.runEmbed.Run(); err != nil {
-		return err
-	}
-	s.backend.Convert(s.x, s.runEmbed.Buf(s.outX))
-	return nil
-}
+func (s *Segment) Embed() error { return s.embed.Run() }
 
 // Train runs one segment with losses and gradients and leaves the new states
 // in ZH and ZL. last says which rows are on their last allowed segment.
@@ -189,7 +254,7 @@ func (s *Segment) Train(last []bool) error {
 	if err := s.Embed(); err != nil {
 		return err
 	}
-	if err := s.calls(s.Model.schedule.NoGrad()); err != nil {
+	if _, _, err := s.calls(s.Model.schedule.NoGrad(), s.ZH, s.ZL); err != nil {
 		return err
 	}
 	for _, p := range s.Model.Params() {
@@ -198,63 +263,33 @@ func (s *Segment) Train(last []bool) error {
 	if s.Puzzle != nil {
 		s.Puzzle.ZeroGrad()
 	}
-	if err := s.train.Run(); err != nil {
-		return err
-	}
-	s.backend.Convert(s.ZH, s.train.Buf(s.trainH))
-	s.backend.Convert(s.ZL, s.train.Buf(s.trainL))
-	return nil
-}
-
-// qTarget fills out [B, 1] with the target of q_continue: one more segment
-// from the new states, then σ(q_halt') on a row's last segment and
-// σ(max(q_halt', q_continue')) elsewhere (architectures.md G.2). It runs inside
-// the graph with gradient, after its last call; that graph has read ZH and ZL
-// by then, so they serve as working memory.
-func (s *Segment) qTarget(out kernel.Buf, in []kernel.Buf) {
-	s.backend.Convert(s.ZH, in[0])
-	s.backend.Convert(s.ZL, in[1])
-	err := s.calls(s.Model.schedule.Calls)
-	if err == nil {
-		err = s.runQ.Run()
-	}
-	if err != nil {
-		panic(err) // becomes the outer graph's error
-	}
-	q := s.runQ.Buf(s.outQ)
-	for i := range s.Batch {
-		v := q.At(2 * i)
-		if !s.lastStep[i] {
-			v = max(v, q.At(2*i+1))
-		}
-		out.SetAt(i, ops.Sigmoid(v))
-	}
+	return s.train.Run()
 }
 
 // Eval runs one segment without gradient; the caller has run Embed. With read
 // set, predictions, losses and q logits are computed from the new state.
 func (s *Segment) Eval(read bool) error {
-	if err := s.calls(s.Model.schedule.Calls); err != nil {
+	if _, _, err := s.calls(s.Model.schedule.Calls, s.ZH, s.ZL); err != nil {
 		return err
 	}
 	if !read {
 		return nil
 	}
-	return s.runRead.Run()
+	return s.readout.Run()
 }
 
 // Logits returns the logits [B*(P+T), V] of the last Train or, with eval set,
 // of the last Eval with read.
 func (s *Segment) Logits(eval bool) kernel.Buf {
 	if eval {
-		return s.runRead.Buf(s.outLogits)
+		return s.readout.Buf(s.logits)
 	}
-	return s.train.Buf(s.trainLogit)
+	return s.train.Buf(s.trainLogits)
 }
 
 // Close releases the graphs.
 func (s *Segment) Close() {
-	for _, r := range []*graph.Runner{s.runEmbed, s.runL, s.runH, s.runQ, s.runRead, s.train} {
+	for _, r := range []*graph.Runner{s.embed, s.callL.Runner, s.callH.Runner, s.readout, s.qCall.Runner, s.train} {
 		if r != nil {
 			r.Close()
 		}

@@ -30,9 +30,11 @@ type Builder struct {
 
 	g      *G.ExprGraph
 	engine *engine
+	arena  *Arena
 	nextID uint64
 	nodes  map[*op]*Node
 	inputs map[*Node]kernel.Buf
+	placed map[*Node]kernel.Buf
 	params map[*Param]*Node
 }
 
@@ -43,18 +45,29 @@ func NewBuilder(backend kernel.Backend, act kernel.DType) *Builder {
 		Act:     act,
 		g:       G.NewGraph(),
 		engine:  newEngine(backend),
+		arena:   &Arena{},
 		inputs:  map[*Node]kernel.Buf{},
+		placed:  map[*Node]kernel.Buf{},
 		nodes:   map[*op]*Node{},
 		params:  map[*Param]*Node{},
 	}
 }
+
+// Share makes the graph use an arena together with others that never run at
+// the same time; without it a graph has its own.
+func (b *Builder) Share(a *Arena) { b.arena = a }
+
+// Place makes the output of an op live in the caller's memory, see
+// Runner.Bind.
+func (b *Builder) Place(n *Node, buf kernel.Buf) { b.placed[n] = buf }
 
 // Input adds a leaf [rows, cols] whose memory the caller fills before a run.
 func (b *Builder) Input(name string, t kernel.DType, rows, cols int) *Node {
 	return b.InputOf(name, kernel.Alloc(t, rows*cols), rows, cols)
 }
 
-// InputOf adds a leaf [rows, cols] over the caller's memory.
+// InputOf adds a leaf [rows, cols] over the caller's memory, which Runner.Bind
+// can exchange.
 func (b *Builder) InputOf(name string, buf kernel.Buf, rows, cols int) *Node {
 	n := b.leaf(name, buf, rows, cols)
 	b.inputs[n] = buf
@@ -65,7 +78,7 @@ func (b *Builder) leaf(name string, buf kernel.Buf, rows, cols int) *Node {
 	if buf.Len() != rows*cols {
 		panic(fmt.Sprintf("graph: leaf %s has %d elements, not %d x %d", name, buf.Len(), rows, cols))
 	}
-	d := dense(buf, rows, cols)
+	d := dense(buf.Type(), rows, cols)
 	b.engine.register(d, buf)
 	return G.NewMatrix(b.g, tensorType(buf.Type()), G.WithShape(rows, cols), G.WithName(name), G.WithValue(d))
 }

@@ -17,8 +17,15 @@ type engine struct {
 	tensor.StdEng
 	backend kernel.Backend
 	bufs    map[*tensor.Dense]kernel.Buf
-	sums    []*tensor.Dense // outputs of the sums, in order of execution
+	sums    []sum // in order of execution
 	next    int
+}
+
+// sum is a planned sum of gradients. The op that computes one of its terms may
+// have added that term to the other already; then it is done.
+type sum struct {
+	out  *tensor.Dense
+	done bool
 }
 
 func newEngine(b kernel.Backend) *engine {
@@ -49,8 +56,10 @@ func (e *engine) Add(a, b tensor.Tensor, _ ...tensor.FuncOpt) (t tensor.Tensor, 
 	if e.next >= len(e.sums) {
 		return nil, fmt.Errorf("add gradients: sum %d was not planned", e.next)
 	}
-	dst := e.sums[e.next]
+	s := e.sums[e.next]
 	e.next++
-	e.backend.Add(e.bufOf(dst), e.bufOf(a), e.bufOf(b), kernel.Buf{})
-	return dst, nil
+	if !s.done {
+		e.backend.Add(e.bufOf(s.out), e.bufOf(a), e.bufOf(b), kernel.Buf{})
+	}
+	return s.out, nil
 }

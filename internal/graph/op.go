@@ -27,6 +27,14 @@ type Spec struct {
 	Rows, Cols int
 	// Forward computes out from the inputs' buffers, in the order of In.
 	Forward func(out kernel.Buf, in []kernel.Buf)
+	// Add, where set, does out += what Forward computes. A sum of gradients
+	// with such a term needs no pass of its own.
+	Add func(out kernel.Buf, in []kernel.Buf)
+	// Over lists inputs whose memory out may be.
+	Over []int
+	// Lends, where set, is working memory of other graphs, which run inside
+	// Forward and at other times than this graph.
+	Lends *Arena
 	// Second, where set, computes a second output of the same type and shape
 	// besides out; Builder.ApplyPair makes such ops.
 	Second func(out, second kernel.Buf, in []kernel.Buf)
@@ -50,6 +58,16 @@ type op struct {
 	// op on; running it does nothing.
 	second *op
 	tap    bool
+	add    bool // the planner chose Add
+}
+
+// overs lists the inputs that out may overwrite.
+func (o *op) overs() []*Node {
+	var ns []*Node
+	for _, i := range o.Over {
+		ns = append(ns, o.In[i])
+	}
+	return ns
 }
 
 func (o *op) isScalar() bool { return o.Rows == 0 }
@@ -95,9 +113,12 @@ func (o *op) Do(vals ...G.Value) (v G.Value, err error) {
 	for i, val := range vals {
 		o.in[i] = o.b.engine.bufOf(val)
 	}
-	if o.second != nil {
+	switch {
+	case o.second != nil:
 		o.Second(o.buf, o.second.buf, o.in)
-	} else {
+	case o.add:
+		o.Add(o.buf, o.in)
+	default:
 		o.Forward(o.buf, o.in)
 	}
 	return o.val, nil

@@ -7,58 +7,35 @@ import (
 	"strings"
 
 	G "gorgonia.org/gorgonia"
-
-	"deeploop/internal/kernel"
 )
 
-// Memory planning (compute.md, rule 2). Every output lives from the node that
-// writes it to the last node that reads it; outputs whose lives do not overlap
-// share a slot. A sum of gradients may take over the slot of its first
-// operand when nobody reads that operand later.
+// Memory planning (compute.md, rule 2). Every value lives from the node that
+// writes it to the last node that reads it. Values live in blocks; blocks that
+// are never alive at once may lie in the same place of the arena.
+//
+// A value gets a block of its own, with two exceptions, both of values that
+// die where the new one is born: an op may write over an operand (Spec.Over; a
+// sum of gradients over any operand), and an op that can add to its
+// destination (Spec.Add) computes a sum of gradients itself, in the block of
+// the other term.
 
-type slot struct {
-	bytes int
-	free  bool
-	mem   kernel.Buf
+// block is memory of the arena: bytes from offset on, taken by one value after
+// the other from place first to place last in the order of execution.
+type block struct {
+	bytes, offset int
+	first, last   int
 }
 
-type planner struct {
-	slots []*slot
-	total int // sum of outputs, for reports
-}
-
-// take finds the best free slot for n bytes, growing or adding one if needed.
-func (p *planner) take(n int) *slot {
-	var best, largest *slot
-	for _, s := range p.slots {
-		if !s.free {
-			continue
-		}
-		if s.bytes >= n && (best == nil || s.bytes < best.bytes) {
-			best = s
-		}
-		if largest == nil || s.bytes > largest.bytes {
-			largest = s
-		}
-	}
-	if best == nil {
-		best = largest
-	}
-	if best == nil {
-		best = &slot{}
-		p.slots = append(p.slots, best)
-	}
-	best.bytes = max(best.bytes, n)
-	best.free = false
-	return best
-}
-
-func (p *planner) bytes() int {
-	n := 0
-	for _, s := range p.slots {
-		n += s.bytes
-	}
-	return n
+// plan is where every value of a graph lives.
+type plan struct {
+	block    map[*Node]*block
+	written  map[*Node]int  // place in the order of execution of ops and sums
+	lastRead map[*Node]int  // place of the last reader; the end where pinned
+	folded   map[*Node]bool // sums that the op of one term has computed
+	lent     map[*op]*block // what an op lends to other graphs while it runs
+	sums     []*Node        // in order of execution
+	bytes    int            // of the arena
+	unshared int            // sum of all values, for reports
 }
 
 // isSum reports whether n is Gorgonia's own addition of two gradients.
@@ -66,88 +43,147 @@ func isSum(n *Node) bool {
 	return n.Op() != nil && n.Dims() > 0 && strings.HasPrefix(n.Op().String(), "+")
 }
 
-// plan gives every op output and every sum its memory. order is the order of
-// execution, pinned the nodes whose values are read after the run.
-func (b *Builder) plan(order []*Node, children func(*Node) []*Node, pinned map[*Node]bool) (*planner, error) {
-	lastUse := map[*Node]int{}
+func sizeOf(n *Node) int {
+	rows, cols := Dims(n)
+	return rows * cols * TypeOf(n).Size()
+}
+
+// plan lays out the memory of a graph. order is the order of execution, pinned
+// the nodes whose values are read after the run.
+func (b *Builder) plan(order []*Node, children func(*Node) []*Node, pinned []*Node) (*plan, error) {
+	p := &plan{
+		block: map[*Node]*block{}, written: map[*Node]int{}, lastRead: map[*Node]int{},
+		folded: map[*Node]bool{}, lent: map[*op]*block{},
+	}
+	readers := map[*Node][]*Node{}
 	for i, n := range order {
-		lastUse[n] = max(lastUse[n], i)
+		p.written[n] = i
+		p.lastRead[n] = i
+		if n.Op() == nil {
+			p.lastRead[n] = -1
+		}
 		for _, c := range children(n) {
-			lastUse[c] = i
+			p.lastRead[c] = i
+			readers[c] = append(readers[c], n)
 		}
 	}
-	for n := range pinned {
-		lastUse[n] = len(order)
+	for _, n := range pinned {
+		p.lastRead[n] = len(order)
 	}
-	dying := make([][]*Node, len(order)+1)
-	for n, i := range lastUse {
-		dying[i] = append(dying[i], n)
+	var blocks []*block
+	put := func(n *Node, i int) {
+		k := &block{bytes: sizeOf(n), first: i, last: p.lastRead[n]}
+		p.block[n] = k
+		blocks = append(blocks, k)
 	}
-
-	p := &planner{}
-	held := map[*Node]*slot{}
-	type placed struct {
-		n *Node
-		s *slot
+	move := func(n *Node, k *block) {
+		p.block[n] = k
+		k.last = max(k.last, p.lastRead[n])
 	}
-	var placedNodes []placed
 	for i, n := range order {
 		own, isOp := n.Op().(*op)
 		switch {
-		case isOp && own.isScalar():
-			own.val, own.buf = scalar(own.Spec.Type)
-		case isOp && own.tap: // placed with the op that writes it
-		case isOp || isSum(n):
-			rows, cols := Dims(n)
-			bytes := rows * cols * TypeOf(n).Size()
-			p.total += bytes
-			var s *slot
-			if isSum(n) {
-				if first := children(n)[0]; held[first] != nil && lastUse[first] == i {
-					s = held[first]
-					delete(held, first)
-				}
+		case isOp && (own.isScalar() || own.tap): // a tap is placed with the op that writes it
+		case isOp:
+			p.unshared += sizeOf(n)
+			if _, ok := b.placed[n]; ok {
+				break
 			}
-			if s == nil {
-				s = p.take(bytes)
+			if k := p.foldInto(n, i, readers, children); k != nil {
+				move(n, k)
+				own.add = true
+				p.folded[readers[n][0]] = true
+			} else if k := p.dying(n, own.overs(), i); k != nil {
+				move(n, k)
+			} else {
+				put(n, i)
 			}
-			held[n] = s
-			placedNodes = append(placedNodes, placed{n, s})
-			if isOp && own.second != nil {
+			if own.second != nil {
 				n2 := b.nodes[own.second]
-				s2 := p.take(bytes)
-				p.total += bytes
-				held[n2] = s2
-				placedNodes = append(placedNodes, placed{n2, s2})
+				p.unshared += sizeOf(n2)
+				put(n2, i)
+			}
+			if own.Lends != nil {
+				k := &block{bytes: own.Lends.need, first: i, last: i}
+				p.lent[own] = k
+				blocks = append(blocks, k)
+			}
+		case isSum(n):
+			p.unshared += sizeOf(n)
+			p.sums = append(p.sums, n)
+			if k := p.dying(n, children(n), i); k != nil {
+				move(n, k)
+			} else {
+				put(n, i)
 			}
 		case n.Op() == nil, n.Dims() == 0: // leaf, constant, sum of tokens
 		default:
 			return nil, fmt.Errorf("graph has a foreign op %v", n.Op())
 		}
-		for _, d := range dying[i] {
-			if s := held[d]; s != nil {
-				s.free = true
-				delete(held, d)
-			}
-		}
 	}
-
-	for _, s := range p.slots {
-		s.mem = kernel.Alloc(kernel.Float32, (s.bytes+3)/4)
-	}
-	for _, pl := range placedNodes {
-		rows, cols := Dims(pl.n)
-		buf := pl.s.mem.Reinterpret(TypeOf(pl.n), rows*cols)
-		d := dense(buf, rows, cols)
-		b.engine.register(d, buf)
-		if own, ok := pl.n.Op().(*op); ok {
-			own.val, own.buf = d, buf
-		} else {
-			b.engine.sums = append(b.engine.sums, d)
-		}
-	}
+	p.bytes = pack(blocks)
 	return p, nil
 }
+
+// dying returns the block of the first operand that n, at place i, may write
+// over: nobody reads it later, and it is as large.
+func (p *plan) dying(n *Node, operands []*Node, i int) *block {
+	for _, c := range operands {
+		if k := p.block[c]; k != nil && k.last == i && sizeOf(c) == sizeOf(n) {
+			return k
+		}
+	}
+	return nil
+}
+
+// foldInto returns the block of x where n, at place i, can compute the sum
+// x + n in it: n's op can add, only that sum reads n, and all other readers of
+// x ran before.
+func (p *plan) foldInto(n *Node, i int, readers map[*Node][]*Node, children func(*Node) []*Node) *block {
+	own := n.Op().(*op)
+	if own.Add == nil || len(readers[n]) != 1 || !isSum(readers[n][0]) || p.lastRead[n] != p.written[readers[n][0]] {
+		return nil
+	}
+	sum := readers[n][0]
+	for _, x := range children(sum) {
+		k := p.block[x]
+		if x == n || k == nil || p.written[x] >= i || k.last != p.written[sum] || sizeOf(x) != sizeOf(n) {
+			continue
+		}
+		before := true
+		for _, r := range readers[x] {
+			before = before && (r == sum || p.written[r] < i)
+		}
+		if before {
+			return k
+		}
+	}
+	return nil
+}
+
+// pack gives blocks their offsets, large ones first, each the lowest place
+// that is free during its life, and returns the bytes of all together.
+func pack(blocks []*block) (total int) {
+	blocks = slices.Clone(blocks)
+	slices.SortStableFunc(blocks, func(a, b *block) int { return cmp.Compare(b.bytes, a.bytes) })
+	var laid []*block // by offset
+	for _, k := range blocks {
+		k.offset = 0
+		for _, o := range laid {
+			alive := k.first <= o.last && o.first <= k.last
+			if alive && k.offset < o.end() && o.offset < k.end() {
+				k.offset = o.end()
+			}
+		}
+		total = max(total, k.end())
+		at, _ := slices.BinarySearchFunc(laid, k, func(a, b *block) int { return cmp.Compare(a.offset, b.offset) })
+		laid = slices.Insert(laid, at, k)
+	}
+	return total
+}
+
+// end is the first place behind the block, aligned.
+func (k *block) end() int { return (k.offset + k.bytes + align - 1) / align * align }
 
 // executionOrder returns the nodes as Gorgonia's compiler will execute them.
 func executionOrder(g *G.ExprGraph) ([]*Node, error) {

@@ -24,18 +24,20 @@ func tensorType(t kernel.DType) tensor.Dtype {
 	return dtypeBF16
 }
 
-// dense wraps a Buf as a [rows, cols] tensor over the same memory.
-func dense(b kernel.Buf, rows, cols int) *tensor.Dense {
-	var backing any
-	switch b.Type() {
-	case kernel.Float32:
-		backing = b.Float32s()
-	case kernel.Float64:
-		backing = b.Float64s()
-	default:
-		backing = b.BF16s()
-	}
-	return tensor.New(tensor.WithShape(rows, cols), tensor.WithBacking(backing))
+// nowhere stands for the memory of every tensor.
+var nowhere [64]byte
+
+// dense makes the [rows, cols] tensor that stands for a value in Gorgonia.
+// Nobody looks into it: the engine knows where the value is, which may change
+// from run to run.
+func dense(t kernel.DType, rows, cols int) *tensor.Dense {
+	return tensor.New(tensor.WithShape(rows, cols), tensor.Of(tensorType(t)),
+		tensor.FromMemory(uintptr(unsafe.Pointer(&nowhere)), uintptr(rows*cols*t.Size())))
+}
+
+func denseOf(n *Node) *tensor.Dense {
+	rows, cols := Dims(n)
+	return dense(TypeOf(n), rows, cols)
 }
 
 // scalar makes a Gorgonia scalar and a Buf of one element over its memory.

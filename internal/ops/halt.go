@@ -18,9 +18,7 @@ func QHead(b *graph.Builder, z *graph.Node, w, bias *graph.Param, batch int) *gr
 	return b.Apply(graph.Spec{
 		Name: "qhead", In: []*graph.Node{z, b.Use(w), b.Use(bias)}, Type: b.Act.Master(), Rows: batch, Cols: w.Rows,
 		Forward: func(q kernel.Buf, in []kernel.Buf) {
-			for i := range batch {
-				copy(first.Slice(i*d, (i+1)*d).Bytes(), in[0].Slice(i*t*d, i*t*d+d).Bytes())
-			}
+			leading(first, in[0], batch, d, t*d)
 			be.Linear(q, first, &w.Weight)
 			for i := range q.Len() {
 				q.SetAt(i, q.At(i)+in[2].At(i%w.Rows))
@@ -143,9 +141,9 @@ func QLoss(b *graph.Builder, q, target, tokens *graph.Node, l *TokenLoss, h *Hal
 }
 
 // Callback computes out[rows, cols] (master type) by calling run, which may
-// execute other graphs. It has no gradient.
-func Callback(b *graph.Builder, name string, in []*graph.Node, rows, cols int, run func(out kernel.Buf, in []kernel.Buf)) *graph.Node {
+// execute the graphs of an arena. It has no gradient.
+func Callback(b *graph.Builder, name string, in []*graph.Node, rows, cols int, graphs *graph.Arena, run func(out kernel.Buf, in []kernel.Buf)) *graph.Node {
 	return b.Apply(graph.Spec{
-		Name: name, In: in, Type: b.Act.Master(), Rows: rows, Cols: cols, Forward: run,
+		Name: name, In: in, Type: b.Act.Master(), Rows: rows, Cols: cols, Lends: graphs, Forward: run,
 	})
 }

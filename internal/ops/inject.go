@@ -14,12 +14,12 @@ func Inject(b *graph.Builder, x, y *graph.Node, more ...*graph.Node) *graph.Node
 	in := append([]*graph.Node{x, y}, more...)
 	rows, d := graph.Dims(x)
 	be := b.Backend
-	diff := make([]bool, len(in))
+	diff, over := make([]bool, len(in)), make([]int, len(in))
 	for i := range diff {
-		diff[i] = true
+		diff[i], over[i] = true, i
 	}
 	return b.Apply(graph.Spec{
-		Name: "inject", In: in, Type: b.Act, Rows: rows, Cols: d,
+		Name: "inject", In: in, Type: b.Act, Rows: rows, Cols: d, Over: over,
 		Forward: func(out kernel.Buf, in []kernel.Buf) {
 			var c kernel.Buf
 			if len(in) == 3 {

@@ -27,6 +27,7 @@ func linear(b *graph.Builder, x *graph.Node, w *graph.Param, t kernel.DType) *gr
 			dx := b.Apply(graph.Spec{
 				Name: "linear.dx", In: []*graph.Node{dy, wn}, Type: graph.TypeOf(x), Rows: m, Cols: k,
 				Forward: func(dx kernel.Buf, in []kernel.Buf) { be.LinearDX(dx, in[0], &w.Weight, false) },
+				Add:     func(dx kernel.Buf, in []kernel.Buf) { be.LinearDX(dx, in[0], &w.Weight, true) },
 			})
 			dw := b.Token("linear.dw", []*graph.Node{dy, x}, func(in []kernel.Buf) {
 				be.LinearDW(g.Buf, in[0], in[1], w.Rows, w.Cols, g.Touch())

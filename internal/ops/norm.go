@@ -52,7 +52,7 @@ func ResidualNorm(b *graph.Builder, x, z *graph.Node, gain *graph.Param, alpha, 
 				be.ResidualNormBackward(dx, dz, dgain, bufs[0], bufs[1], rstd, x, zb, gb, alpha, d)
 			}
 			spec := graph.Spec{
-				Name: "residualnorm.dx", In: src, Type: b.Act, Rows: rows, Cols: d,
+				Name: "residualnorm.dx", In: src, Type: b.Act, Rows: rows, Cols: d, Over: []int{0},
 				Forward: func(dx kernel.Buf, bufs []kernel.Buf) { run(dx, kernel.Buf{}, bufs) },
 				Second:  func(dx, dz kernel.Buf, bufs []kernel.Buf) { run(dx, dz, bufs) },
 			}

@@ -84,7 +84,7 @@ func newModel(t *testing.T, act kernel.DType, withGrad bool, gain bool, target b
 	q := QHead(b, h, qw, qb, mB)
 	var tgt *graph.Node
 	if target {
-		tgt = Callback(b, "target", []*graph.Node{q}, mB, 1, func(out kernel.Buf, in []kernel.Buf) {
+		tgt = Callback(b, "target", []*graph.Node{q}, mB, 1, nil, func(out kernel.Buf, in []kernel.Buf) {
 			for i := range mB {
 				out.SetAt(i, .3+.2*float64(i))
 			}

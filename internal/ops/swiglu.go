@@ -16,7 +16,7 @@ func SwiGLU(b *graph.Builder, gu *graph.Node) *graph.Node {
 		Diff:    []bool{true},
 		Backward: func(_, dy *graph.Node) []*graph.Node {
 			return []*graph.Node{b.Apply(graph.Spec{
-				Name: "swiglu.dgu", In: []*graph.Node{dy, gu}, Type: b.Act, Rows: m, Cols: w,
+				Name: "swiglu.dgu", In: []*graph.Node{dy, gu}, Type: b.Act, Rows: m, Cols: w, Over: []int{1},
 				Forward: func(dgu kernel.Buf, in []kernel.Buf) { be.SwiGLUBackward(dgu, in[0], in[1], f) },
 			})}
 		},
