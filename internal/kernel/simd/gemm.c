@@ -20,7 +20,9 @@ typedef struct {
 
 enum {
 	BLOCK = 512,          // longest block of a sum, in packed elements
-	DW_BLOCK = 384,       // the same in gradients of weights
+	DW_BLOCK = 192,       // the same in gradients of weights
+	DW_ROWS = 448,        // most rows and columns of their chunks: packed, both sides
+	DW_COLS = 512,        //   stay in the second-level cache
 	SMALL = 128 * 1024,   // products below this many multiplications stay on one thread
 	A_BYTES = 768 * 1024, // packed rows of a chunk: a share of the second-level cache
 	CHUNKS = 4,           // wanted for each thread
@@ -50,9 +52,9 @@ static int max_int(int a, int b) { return a > b ? a : b; }
 static size_t elem(int type) { return type == DL_F32 ? 4 : 2; }
 static int packed_depth(const dl_gemm_isa *isa, int k) { return isa->pair ? (k + 1) / 2 : k; }
 
-// even_block is the block length that cuts depth into the fewest blocks of at
-// most the given length, all but the last of one length.
-static int even_block(int depth, int most) { return ceil_div(depth, ceil_div(depth, most)); }
+// even_block is the length that cuts n into the fewest blocks of at most the
+// given length, all but the last of one length.
+static int even_block(int n, int most) { return ceil_div(n, ceil_div(n, most)); }
 
 // ---- weights
 
@@ -104,9 +106,9 @@ static size_t stride_of(int n) { return (size_t)(ceil_div(n, 16) | 1) * 64; }
 static void gemm_chunk(void *arg, int c, int thread) {
 	const job *j = arg;
 	const dl_gemm_isa *isa = j->isa;
-	int mr = isa->mr, nr = isa->nr, per = isa->pair ? 2 : 1;
 	int r0 = c / j->col_chunks * j->rows, c0 = c % j->col_chunks * j->cols;
 	int rows = min_int(j->rows, j->m - r0), cols = min_int(j->cols, j->n - c0);
+	int mr = even_block(rows, isa->mr), nr = isa->nr, per = isa->pair ? 2 : 1;
 	size_t es = elem(j->xtype), stride = stride_of(j->block), block_bytes = (size_t)rows * stride;
 	const char *x = (const char *)j->x + (size_t)r0 * j->k * es;
 	float *part = dl_scratch(j->pool, thread, (size_t)j->rows * nr * 4 + (j->copy ? block_bytes * ceil_div(j->depth, j->block) : 0));
@@ -194,9 +196,9 @@ static void pack_cols(const job *j, uint32_t *dst, size_t panel, int step, int p
 static void dw_chunk(void *arg, int c, int thread) {
 	const job *j = arg;
 	const dl_gemm_isa *isa = j->isa;
-	int mr = isa->mr, nr = isa->nr, per = isa->pair ? 2 : 1;
 	int r0 = c / j->col_chunks * j->rows, c0 = c % j->col_chunks * j->cols;
 	int rows = min_int(j->rows, j->n - r0), cols = min_int(j->cols, j->k - c0);
+	int mr = even_block(rows, isa->mr), nr = isa->nr, per = isa->pair ? 2 : 1;
 	// cols may write 16 elements past a panel's end.
 	size_t a_panel = (size_t)round_up(mr * j->block, 16) + 16, b_panel = (size_t)nr * j->block;
 	size_t a_elems = a_panel * ceil_div(rows, mr), b_elems = b_panel * ceil_div(cols, nr);
@@ -230,7 +232,7 @@ void dl_gemm_dw(dl_pool *p, int level, int engine, float *dw, const void *dy, co
 	j.block = even_block(j.depth, DW_BLOCK);
 	int want = dl_pool_threads(p) == 1 ? 1 : CHUNKS * dl_pool_threads(p);
 	int row_panels = ceil_div(n, isa->mr), col_panels = ceil_div(k, isa->nr);
-	int rc = ceil_div(row_panels, 16), cc = ceil_div(col_panels, 8);
+	int rc = ceil_div(n, DW_ROWS), cc = ceil_div(k, DW_COLS);
 	while (rc * cc < want && (rc < row_panels || cc < col_panels)) {
 		// Cut the side whose chunks are longer.
 		if (rc < row_panels && (cc >= col_panels || row_panels * isa->mr * cc >= col_panels * isa->nr * rc))

@@ -138,7 +138,7 @@ DL_INLINE void tile_(const int h, const int nv, int w, int depth, const dl_gemm_
 	for (int k = 0; k < (h + 2) / 3; k++) g[k] = a->p + 3 * k * row;
 #pragma GCC unroll 16
 	for (int i = 0; i < h; i++) {
-		__builtin_prefetch((char *)o->y + i * o->ld * es, 1);
+		for (int j = 0; j < NR * es; j += 64) __builtin_prefetch((char *)o->y + i * o->ld * es + j, 1);
 #pragma GCC unroll 4
 		for (int j = 0; j < nv; j++) acc[i][j] = vzero();
 	}
@@ -171,20 +171,24 @@ DL_INLINE void tile_(const int h, const int nv, int w, int depth, const dl_gemm_
 		}
 	}
 #endif
-	if (w == NR && nv == NV && !o->add && !o->part) {
+	if (w == NR && nv == NV && !o->part) {
 		if (o->type == DL_F32) {
-			float *y = o->y;
 #pragma GCC unroll 16
 			for (int i = 0; i < h; i++)
 #pragma GCC unroll 4
-				for (int j = 0; j < nv; j++) vstore(y + i * o->ld + j * VL, acc[i][j]);
+				for (int j = 0; j < nv; j++) {
+					float *y = (float *)o->y + i * o->ld + j * VL;
+					vstore(y, o->add ? vadd(vload(y), acc[i][j]) : acc[i][j]);
+				}
 			return;
 		}
 #if DL_PAIR
+		if (o->add) goto other;
 		uint16_t *y = o->y;
 #pragma GCC unroll 16
 		for (int i = 0; i < h; i++) vstore((float *)(y + i * o->ld), join_(acc[i][0], acc[i][1]));
 		return;
+	other:;
 #endif
 	}
 	float t[MR * NR];
