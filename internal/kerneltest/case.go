@@ -63,6 +63,8 @@ type Case struct {
 	OwnType bool
 	// Flops is the work of one call, for Speed.
 	Flops float64
+	// MasterOnly cases have no activations, for Speed: one type is enough.
+	MasterOnly bool
 }
 
 // Values holds the memory of a case's tensors.

@@ -21,14 +21,25 @@ func SpeedCases() []Case {
 	for _, s := range []attn{{B: 32, T: 101, N: 4, K: 32, rope: true}, {B: 32, T: 101, N: 2, K: 64, rope: true}, {B: 2, T: 901, N: 8, K: 64, rope: true}} {
 		all = append(all, s.forward(), s.backward())
 	}
-	all = append(all,
-		norm{rows: 3232, d: 128, z: true, alpha: 1.2}.forward(), norm{rows: 3232, d: 128, z: true, alpha: 1.2}.backward(),
-		norm{rows: 3604, d: 512, z: true, gain: true, alpha: 1}.forward(), norm{rows: 3604, d: 512, z: true, gain: true, alpha: 1}.backward(),
-		swiglu(3232, 384, false), swiglu(3604, 1536, false), swigluBackward(3232, 384, false), swigluBackward(3604, 1536, false),
-		loss{rows: 3232, v: 12}.forward(), loss{rows: 3232, v: 12}.backward(), loss{rows: 512, v: 4096, softmax: true}.forward(), loss{rows: 512, v: 4096, softmax: true}.backward(),
-		embed{B: 32, T: 100, prefix: 1, d: 128, puzzle: 128, v: 12}.forward(), embed{B: 32, T: 100, prefix: 1, d: 128, puzzle: 128, v: 12}.backward(),
-		add(3232*128, true, ""), convert(3232*512), adamSteady(1<<20), signSGD(1<<20), lerp(1<<20), sumSquares(1<<20, "", normal(1)),
-	)
+	for _, s := range []struct{ m, d, f int }{{6464, 128, 512}, {6464, 129, 513}, {3232, 256, 768}, {901, 512, 1536}, {901, 513, 1537}, {14416, 512, 1536}} {
+		plain, gain := norm{rows: s.m, d: s.d, z: true, alpha: 1.2}, norm{rows: s.m, d: s.d, z: true, gain: true, alpha: 1}
+		all = append(all, plain.forward(), plain.backward(), gain.forward(), gain.backward(),
+			swiglu(s.m, s.f, false), swigluBackward(s.m, s.f, false), add(s.m*s.d, false, ""), add(s.m*s.d, true, ""), convert(s.m*s.d))
+	}
+	for _, s := range []loss{{rows: 6464, v: 12}, {rows: 6464, v: 13}, {rows: 512, v: 4096}, {rows: 512, v: 4097}} {
+		for _, s.softmax = range []bool{false, true} {
+			all = append(all, s.forward(), s.backward())
+		}
+	}
+	for _, s := range []embed{{B: 64, T: 100, prefix: 1, d: 128, puzzle: 128, v: 12}, {B: 1, T: 900, prefix: 1, d: 512, puzzle: 512, v: 12}} {
+		all = append(all, s.forward(), s.backward())
+	}
+	for _, n := range []int{1 << 13, 1 << 16, 1 << 20, 1<<20 + 1, 27 << 20} {
+		for _, c := range []Case{adamSteady(n), signSGD(n), lerp(n), sumSquares(n, "", normal(1))} {
+			c.MasterOnly = c.Op != "SumSquares"
+			all = append(all, c)
+		}
+	}
 	return all
 }
 

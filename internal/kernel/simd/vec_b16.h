@@ -5,6 +5,8 @@
 #undef ast
 #undef ald_n
 #undef ast_n
+#undef alds
+#undef asts
 #undef ast1
 #undef astd
 #define act uint16_t
@@ -13,6 +15,8 @@
 #define ast vstoreh
 #define ald_n vloadh_n
 #define ast_n vstoreh_n
+#define alds vloadsh
+#define asts vstoresh
 #define ast1(p, f) (*(p) = dl_to_bf16(f))
 #define astd(p, v, n)                                              \
 	do {                                                           \

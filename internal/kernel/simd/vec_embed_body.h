@@ -1,6 +1,6 @@
 // Embed: rows of a table, puzzle slots in front, positions, scale.
 
-enum { ACT(embed_rows) = 32, ACT(embed_cols) = 32 };
+enum { ACT(embed_rows) = 32 };
 
 // slot_ returns what of batch row i's puzzle vector lies at position p: *n
 // elements, perhaps none.
@@ -8,6 +8,18 @@ DL_INLINE float *ACT(slot_)(const dl_embed_args *a, int64_t i, int64_t p, int64_
 	int64_t left = a->puzzle ? a->puzzle_dim - p * a->d : 0;
 	*n = left < 0 ? 0 : left < a->d ? left : a->d;
 	return *n ? a->puzzle + i * a->puzzle_dim + p * a->d : NULL;
+}
+
+DL_INLINE void ACT(embed_step)(act *y, const float *src, const float *pos, vf scale, int64_t i, int n, int k) {
+	vf v[VECS], q[VECS];
+	if (src) vloads(v, src + i, n, k);
+	else EACH(j, n) v[j] = vzero();
+	if (pos) {
+		vloads(q, pos + i, n, k);
+		EACH(j, n) v[j] = vadd(v[j], q[j]);
+	}
+	EACH(j, n) v[j] = vmul(v[j], scale);
+	asts(y + i, v, n, k);
 }
 
 static void ACT(embed_chunk)(void *arg, int chunk, int thread) {
@@ -24,12 +36,8 @@ static void ACT(embed_chunk)(void *arg, int chunk, int thread) {
 		else src = a->table + a->ids[b * a->t + p - a->prefix] * d;
 		const float *pos = a->pos ? a->pos + p * d : NULL;
 		act *y = (act *)a->y + r * d;
-		ROW_LOOP(d, i, k) {
-			int64_t have = n - i < 0 ? 0 : n - i < VL ? n - i : VL;
-			vf v = have ? LOADK(src + i, have) : vzero();
-			if (pos) v = vadd(v, LOADK(pos + i, k));
-			SK(y + i, vmul(v, scale), k);
-		}
+		BY_GROUPS(0, n, ACT(embed_step), y, src, pos, scale);
+		if (n < d) BY_GROUPS(n, d, ACT(embed_step), y, NULL, pos, scale);
 	}
 }
 
@@ -40,11 +48,17 @@ void ACT(dl_embed)(dl_pool *p, const dl_embed_args *a) {
 
 // A chunk owns some columns of every gradient, so that no two add to one
 // element and the order of sums is that of the rows.
+typedef struct {
+	const dl_embed_args *a;
+	int64_t cols;
+} ACT(embed_back_call);
+
 static void ACT(embed_back_chunk)(void *arg, int chunk, int thread) {
-	const dl_embed_args *a = arg;
+	const ACT(embed_back_call) *c = arg;
+	const dl_embed_args *a = c->a;
 	(void)thread;
-	const int64_t d = a->d, per = a->prefix + a->t, c0 = (int64_t)chunk * ACT(embed_cols);
-	const int64_t c1 = c0 + ACT(embed_cols) < d ? c0 + ACT(embed_cols) : d, w = c1 - c0;
+	const int64_t d = a->d, per = a->prefix + a->t, c0 = (int64_t)chunk * c->cols;
+	const int64_t c1 = c0 + c->cols < d ? c0 + c->cols : d, w = c1 - c0;
 	const vf scale = vset1(a->scale);
 	if (!a->accumulate) {
 		for (int64_t v = 0; a->table && v < a->vocab; v++) memset(a->table + v * d + c0, 0, (size_t)w * sizeof(float));
@@ -75,6 +89,9 @@ static void ACT(embed_back_chunk)(void *arg, int chunk, int thread) {
 	}
 }
 
+// Chunks as wide as the number of threads allows: memory is read in order.
 void ACT(dl_embed_back)(dl_pool *p, const dl_embed_args *a) {
-	dl_parallel(p, (int)((a->d + ACT(embed_cols) - 1) / ACT(embed_cols)), ACT(embed_back_chunk), (void *)a);
+	const int64_t threads = dl_pool_threads(p), share = (a->d + threads - 1) / threads;
+	ACT(embed_back_call) c = {a, (share + 31) / 32 * 32};
+	dl_parallel(p, (int)((a->d + c.cols - 1) / c.cols), ACT(embed_back_chunk), &c);
 }

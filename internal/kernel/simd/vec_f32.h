@@ -5,6 +5,8 @@
 #undef ast
 #undef ald_n
 #undef ast_n
+#undef alds
+#undef asts
 #undef ast1
 #undef astd
 #define act float
@@ -13,6 +15,8 @@
 #define ast vstore
 #define ald_n vload_n
 #define ast_n vstore_n
+#define alds vloads
+#define asts vstores
 #define ast1(p, f) (*(p) = (f))
 #define astd(p, v, n)                    \
 	do {                                 \

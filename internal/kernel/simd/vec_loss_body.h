@@ -11,31 +11,44 @@ DL_INLINE vd DL_NAME(stable_)(vd x, vl *negative) {
 
 // weights_ writes s(x) or e^(x-top) of a row to w (room for v rounded up to
 // VD) and returns their sum.
+DL_INLINE void DL_NAME(weights_step)(double *w, const float *x, vd *sum, int stablemax, double top, int n, int k) {
+	vd s[VECS];
+	EACH(j, n) s[j] = k < VD ? vd_load_n(x, k) : vd_load(x + j * VD);
+	if (stablemax) {
+		vl negative;
+		EACH(j, n) s[j] = DL_NAME(stable_)(s[j], &negative);
+	} else {
+		EACH(j, n) s[j] = s[j] - top;
+		vd_exps(s, n);
+	}
+	if (k < VD) s[0] = vd_sel(vd_first(k), s[0], vd_set1(0));
+	EACH(j, n) *sum += s[j];
+	EACH(j, n) memcpy(w + j * VD, &s[j], sizeof s[j]);
+}
+
 static double DL_NAME(weights_)(double *w, const float *x, int64_t v, int stablemax, double top) {
 	vd sum = vd_set1(0);
-	for (int64_t i = 0; i < v; i += VD) {
-		vd s, xi = v - i < VD ? vd_load_n(x + i, (int)(v - i)) : vd_load(x + i);
-		vl negative;
-		if (stablemax) s = DL_NAME(stable_)(xi, &negative);
-		else s = vd_exp(xi - top);
-		if (v - i < VD) s = vd_sel(vd_first((int)(v - i)), s, vd_set1(0));
-		sum += s;
-		memcpy(w + i, &s, sizeof s);
-	}
+	int64_t i = 0;
+	for (; i + VECS * VD <= v; i += VECS * VD) DL_NAME(weights_step)(w + i, x + i, &sum, stablemax, top, VECS, VD);
+	for (; i + VD <= v; i += VD) DL_NAME(weights_step)(w + i, x + i, &sum, stablemax, top, 1, VD);
+	if (i < v) DL_NAME(weights_step)(w + i, x + i, &sum, stablemax, top, 1, (int)(v - i));
 	return vd_sum(sum);
 }
 
 // first_max_: index of the first of the largest elements; NaN is never larger
-// and, in front, never passed.
+// and, in front, never passed. Long rows go by blocks of 8 vectors: only the
+// block in which the largest is first seen is searched for it.
 static int64_t DL_NAME(first_max_)(const float *x, int64_t v) {
 	int64_t best = 0, i = 0;
-	if (v >= 4 * VL && x[0] == x[0]) {
-		vf m = vset1(x[0]);
-		for (; i + VL <= v; i += VL) m = vmax(vload(x + i), m);
-		float top = vmaxall(m);
-		for (; i < v; i++) top = x[i] > top ? x[i] : top;
+	if (v >= 8 * VL && x[0] == x[0]) {
+		float top = x[0];
+		for (; i + 8 * VL <= v; i += 8 * VL) {
+			vf m = vset1(top);
+			for (int j = 0; j < 8; j++) m = vmax(vload(x + i + j * VL), m);
+			const float t = vmaxall(m);
+			if (t > top) top = t, best = i;
+		}
 		while (x[best] != top) best++;
-		return best;
 	}
 	for (; i < v; i++)
 		if (x[i] > x[best]) best = i;

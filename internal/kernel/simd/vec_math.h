@@ -1,6 +1,7 @@
 // Vector functions on top of the isa macros: selection, exponential, arc
 // tangent, and vectors vd of VD doubles. Define DL_VEC_PORTABLE before it for
 // the portable variant.
+#include "vec_wide.h"
 
 // vsel_gt: a > b ? x : y, element by element; false where one is NaN (the
 // portable one is in isa_generic.h).
@@ -48,43 +49,45 @@ DL_INLINE vf vfused(vf a, vf b, vf c) { return vfma(a, b, c); }
 #define VD 4
 #endif
 
-// vexp: e^x within 2 units of the last place on [-87.3, 88.3]; beyond, the
-// value at the nearer end. NaN stays NaN: vmin and vmax return their second
-// argument when either is NaN.
-DL_INLINE vf vexp(vf x) {
-	const vf magic = vset1(12582912.0f);
-	x = vmax(vset1(-87.3f), vmin(vset1(88.3f), x));
-	vf t = vfma(x, vset1(1.44269504f), magic);
-	vf n = vsub(t, magic);
-	vf r = vfma(n, vset1(-0.693359375f), x);
-	r = vfma(n, vset1(2.12194440e-4f), r);
-	vf p = vset1(1.9875691500e-4f);
-	p = vfma(p, r, vset1(1.3981999507e-3f));
-	p = vfma(p, r, vset1(8.3334519073e-3f));
-	p = vfma(p, r, vset1(4.1665795894e-2f));
-	p = vfma(p, r, vset1(1.6666665459e-1f));
-	p = vfma(p, r, vset1(5.0000001201e-1f));
-	p = vadd(vfma(p, vmul(r, r), r), vset1(1.0f));
-	return vmul(p, vpow2_(t));
+// vexps: e^x of n vectors, within 2 units of the last place on [-87.3, 88.3];
+// beyond, the value at the nearer end. NaN stays NaN: vmin and vmax return
+// their second argument when either is NaN.
+DL_INLINE void vexps(vf *x, int n) {
+	static const float c[] = {1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f, 1.6666665459e-1f, 5.0000001201e-1f};
+	const vf magic = vset1(12582912.0f), one = vset1(1.0f);
+	vf t[VECS], r[VECS], p[VECS];
+	EACH(j, n) x[j] = vmax(vset1(-87.3f), vmin(vset1(88.3f), x[j]));
+	EACH(j, n) t[j] = vfma(x[j], vset1(1.44269504f), magic);
+	EACH(j, n) r[j] = vfma(vsub(t[j], magic), vset1(-0.693359375f), x[j]);
+	EACH(j, n) r[j] = vfma(vsub(t[j], magic), vset1(2.12194440e-4f), r[j]);
+	EACH(j, n) p[j] = vset1(1.9875691500e-4f);
+#pragma GCC unroll 5
+	for (int i = 0; i < 5; i++) EACH(j, n) p[j] = vfma(p[j], r[j], vset1(c[i]));
+	EACH(j, n) p[j] = vadd(vfma(p[j], vmul(r[j], r[j]), r[j]), one);
+	EACH(j, n) x[j] = vmul(p[j], vpow2_(t[j]));
 }
 
-// vatan2: atan2(y, x) for x >= 0, absolute error below 1e-7; 0 for y = x = 0.
-// Odd polynomial on [0, 1] of Abramowitz and Stegun 4.4.49 (error 2e-8).
-DL_INLINE vf vatan2(vf y, vf x) {
-	vf a = vmax(vsub(vzero(), y), y);
-	vf q = vdiv(vmin(x, a), vmax(vset1(1e-45f), vmax(x, a)));
-	vf s = vmul(q, q);
-	vf p = vset1(0.0028662257f);
-	p = vfma(p, s, vset1(-0.0161657367f));
-	p = vfma(p, s, vset1(0.0429096138f));
-	p = vfma(p, s, vset1(-0.0752896400f));
-	p = vfma(p, s, vset1(0.1065626393f));
-	p = vfma(p, s, vset1(-0.1420889944f));
-	p = vfma(p, s, vset1(0.1999355085f));
-	p = vfma(p, s, vset1(-0.3333314528f));
-	p = vfma(vmul(p, s), q, q);
-	p = vsel_gt(a, x, vsub(vset1(1.57079632679f), p), p);
-	return vsel_gt(vzero(), y, vsub(vzero(), p), p);
+DL_INLINE vf vexp(vf x) {
+	vexps(&x, 1);
+	return x;
+}
+
+// vatan2s: atan2(y, x) of n vectors for x >= 0, to y; absolute error below
+// 1e-7; 0 for y = x = 0. Odd polynomial on [0, 1] of Abramowitz and Stegun
+// 4.4.49 (error 2e-8).
+DL_INLINE void vatan2s(vf *y, const vf *x, int n) {
+	static const float c[] = {-0.0161657367f, 0.0429096138f, -0.0752896400f, 0.1065626393f, -0.1420889944f, 0.1999355085f, -0.3333314528f};
+	vf a[VECS], q[VECS], s[VECS], p[VECS];
+	EACH(j, n) a[j] = vmax(vsub(vzero(), y[j]), y[j]);
+	EACH(j, n) s[j] = vmax(x[j], a[j]);
+	EACH(j, n) q[j] = vdiv(vmin(x[j], a[j]), vsel_gt(s[j], vzero(), s[j], vset1(1)));
+	EACH(j, n) s[j] = vmul(q[j], q[j]);
+	EACH(j, n) p[j] = vset1(0.0028662257f);
+#pragma GCC unroll 7
+	for (int i = 0; i < 7; i++) EACH(j, n) p[j] = vfma(p[j], s[j], vset1(c[i]));
+	EACH(j, n) p[j] = vfma(vmul(p[j], s[j]), q[j], q[j]);
+	EACH(j, n) p[j] = vsel_gt(a[j], x[j], vsub(vset1(1.57079632679f), p[j]), p[j]);
+	EACH(j, n) y[j] = vsel_gt(vzero(), y[j], vsub(vzero(), p[j]), p[j]);
 }
 
 typedef double DL_NAME(vd_t) __attribute__((vector_size(8 * VD)));
@@ -110,6 +113,14 @@ DL_INLINE vd vd_load_n(const float *p, int n) { float t[VD] = {0}; for (int i = 
 DL_INLINE void vd_store_n(float *p, vd v, int n) { float t[VD]; vd_store(t, v); for (int i = 0; i < n; i++) p[i] = t[i]; }
 DL_INLINE vl vd_first(int n) { vl v; for (int i = 0; i < VD; i++) v[i] = -(int64_t)(i < n); return v; }
 #endif
+// vd_part: doubles j*VD to (j+1)*VD of v.
+#if defined(DL_VEC_PORTABLE)
+DL_INLINE vd vd_part(vf v, int j) { vn h[VL / VD]; memcpy(h, &v, sizeof h); return __builtin_convertvector(h[j], vd); }
+#elif VD == 8
+DL_INLINE vd vd_part(vf v, int j) { return (vd)_mm512_cvtps_pd(j ? _mm512_extractf32x8_ps(v, 1) : _mm512_castps512_ps256(v)); }
+#else
+DL_INLINE vd vd_part(vf v, int j) { return (vd)_mm256_cvtps_pd(j ? _mm256_extractf128_ps(v, 1) : _mm256_castps256_ps128(v)); }
+#endif
 DL_INLINE double vd_sum(vd v) { double s = v[0]; for (int i = 1; i < VD; i++) s += v[i]; return s; }
 
 // vd_fma: a*b + c, fused where the processor can.
@@ -121,22 +132,21 @@ DL_INLINE vd vd_fma(vd a, vd b, vd c) { return (vd)_mm512_fmadd_pd((__m512d)a, (
 DL_INLINE vd vd_fma(vd a, vd b, vd c) { return (vd)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c); }
 #endif
 
-// vd_exp: e^x for x <= 0, about 1e-15 relative; below -708 the value there.
-// NaN stays NaN.
-DL_INLINE vd vd_exp(vd x) {
+// vd_exps: e^x of n vectors for x <= 0, about 1e-15 relative; below -708 the
+// value there. NaN stays NaN.
+DL_INLINE void vd_exps(vd *x, int n) {
 	const double magic = 6755399441055744.0; // 1.5*2^52
-	x = vd_sel((vl)(x < -708.0), vd_set1(-708.0), x);
-	vd t = vd_fma(x, vd_set1(1.4426950408889634), vd_set1(magic));
-	vd n = t - magic;
-	vd r = vd_fma(n, vd_set1(-6.93147180369123816490e-01), x);
-	r = vd_fma(n, vd_set1(-1.90821492927058770002e-10), r);
 	static const double inverse_factorials[] = { // of 12 down to 2
 		2.08767569878681e-09, 2.505210838544172e-08, 2.755731922398589e-07, 2.7557319223985893e-06, 2.48015873015873e-05, 1.984126984126984e-04,
 		1.388888888888889e-03, 8.333333333333333e-03, 4.1666666666666664e-02, 1.6666666666666666e-01, 0.5};
-	vd p = vd_set1(1.6059043836821613e-10); // 1/13!
+	vd t[VECS], r[VECS], p[VECS];
+	EACH(j, n) x[j] = vd_sel((vl)(x[j] < -708.0), vd_set1(-708.0), x[j]);
+	EACH(j, n) t[j] = vd_fma(x[j], vd_set1(1.4426950408889634), vd_set1(magic));
+	EACH(j, n) r[j] = vd_fma(t[j] - magic, vd_set1(-6.93147180369123816490e-01), x[j]);
+	EACH(j, n) r[j] = vd_fma(t[j] - magic, vd_set1(-1.90821492927058770002e-10), r[j]);
+	EACH(j, n) p[j] = vd_set1(1.6059043836821613e-10); // 1/13!
 #pragma GCC unroll 11
-	for (int i = 0; i < 11; i++) p = vd_fma(p, r, vd_set1(inverse_factorials[i]));
-	p = vd_fma(p, r * r, r) + 1.0;
-	vl scale = ((vl)t + 1023) << 52;
-	return p * (vd)scale;
+	for (int i = 0; i < 11; i++) EACH(j, n) p[j] = vd_fma(p[j], r[j], vd_set1(inverse_factorials[i]));
+	EACH(j, n) p[j] = vd_fma(p[j], r[j] * r[j], r[j]) + 1.0;
+	EACH(j, n) x[j] = p[j] * (vd)(((vl)t[j] + 1023) << 52);
 }
