@@ -69,8 +69,16 @@ type Case struct {
 
 // Values holds the memory of a case's tensors.
 type Values struct {
-	Type kernel.DType
-	bufs map[string]*guarded
+	Type   kernel.DType
+	bufs   map[string]*guarded
+	offset int // of every buffer, see newGuarded
+}
+
+// place adds a copy of b to the tensors.
+func (v Values) place(name string, b kernel.Buf) {
+	g := newGuarded(Master, b.Type(), b.Len(), v.offset)
+	copy(g.buf.Bytes(), b.Bytes())
+	v.bufs[name] = g
 }
 
 // free ends the life of the tensors.
@@ -117,7 +125,7 @@ func (c *Case) values(t, quant kernel.DType, offset int) Values {
 	h := fnv.New64a()
 	h.Write([]byte(c.Op + c.Name))
 	r := rand.New(rand.NewPCG(h.Sum64(), 1))
-	v := Values{Type: t, bufs: map[string]*guarded{}}
+	v := Values{Type: t, bufs: map[string]*guarded{}, offset: offset}
 	for _, x := range c.Tensors {
 		g := newGuarded(x.Kind, typeOf(x.Kind, t), x.Len, offset)
 		v.bufs[x.Name] = g

@@ -48,7 +48,12 @@ func (s attn) String() string {
 func (s attn) shape(v Values) kernel.AttentionShape {
 	a := kernel.AttentionShape{B: s.B, T: s.T, N: s.N, K: s.K, Queries: s.queries, Causal: s.causal}
 	if s.rope {
-		a.Cos, a.Sin = kernel.RopeTables(v.Type.Master(), s.T, s.K, 10000)
+		if v.Buf("cos").Absent() {
+			cos, sin := kernel.RopeTables(v.Type.Master(), s.T, s.K, 10000)
+			v.place("cos", cos)
+			v.place("sin", sin)
+		}
+		a.Cos, a.Sin = v.Buf("cos"), v.Buf("sin")
 	}
 	return a
 }
