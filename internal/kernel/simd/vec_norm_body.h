@@ -3,7 +3,8 @@
 // row's work hides the wait for the root; each row's result is as if it were
 // alone. (Four rows side by side lose more to the reader of memory ahead.)
 
-enum { ACT(norm_group) = 4 };
+// Backward, four rows of float would no longer lie in the nearest cache.
+enum { ACT(norm_group) = 4, ACT(back_group) = sizeof(act) == 2 ? 4 : 1 };
 
 typedef struct {
 	const dl_norm_args *a;
@@ -76,15 +77,15 @@ void ACT(dl_norm)(dl_pool *p, const dl_norm_args *a) {
 }
 
 // dx = alpha*ds, dz = ds, ds = r*(g - n*mean(g*n)), g = dy*gain; n = s*r is
-// made from x and z with a gain (and kept in normed for the second pass), else
-// it is y itself. Each chunk adds its rows' dy*n to its own row of partial.
+// made from x and z with a gain, else it is y itself. Made from bf16 it is kept
+// in normed for the second pass; from float it is cheaper made again. Each chunk adds its rows' dy*n to its own row of partial.
 DL_INLINE void ACT(norm_back_sum)(const dl_norm_args *a, float *normed, float *dgain, vf *sum, vf r, int64_t at, int64_t i, int n, int k) {
 	vf g[2], v[2], t[2];
 	alds(g, (const act *)a->dy + at + i, n, k);
 	if (a->gain) {
 		ACT(residual_)(v, a, at + i, n, k);
 		EACH(j, n) v[j] = vmul(v[j], r);
-		EACH(j, n) vstore(normed + i + j * VL, v[j]);
+		if (sizeof(act) == 2) EACH(j, n) vstore(normed + i + j * VL, v[j]);
 	} else {
 		alds(v, (const act *)a->y + at + i, n, k);
 	}
@@ -106,7 +107,12 @@ DL_INLINE void ACT(norm_back_out)(const dl_norm_args *a, const float *normed, vf
 	if (a->gain) {
 		vloads(v, a->gain + i, n, k);
 		EACH(j, n) g[j] = vmul(g[j], v[j]);
-		EACH(j, n) v[j] = vload(normed + i + j * VL);
+		if (sizeof(act) == 2) {
+			EACH(j, n) v[j] = vload(normed + i + j * VL);
+		} else {
+			ACT(residual_)(v, a, at + i, n, k);
+			EACH(j, n) v[j] = vmul(v[j], r);
+		}
 	} else {
 		alds(v, (const act *)a->y + at + i, n, k);
 	}
@@ -137,7 +143,7 @@ static void ACT(norm_back_chunk)(void *arg, int chunk, int thread) {
 	float *dgain = a->dgain ? a->partial + chunk * d : NULL;
 	if (dgain) memset(dgain, 0, (size_t)d * sizeof(float));
 	int64_t r = chunk * a->chunk;
-	for (; r + ACT(norm_group) <= r1; r += ACT(norm_group)) ACT(norm_back_rows)(a, normed, dgain, r, ACT(norm_group));
+	for (; r + ACT(back_group) <= r1; r += ACT(back_group)) ACT(norm_back_rows)(a, normed, dgain, r, ACT(back_group));
 	for (; r < r1; r++) ACT(norm_back_rows)(a, normed, dgain, r, 1);
 }
 
