@@ -78,7 +78,7 @@ func LoadModel(ck *checkpoint.Reader, c Config, act kernel.DType, weights string
 	case weights != WeightsEMA && weights != WeightsRaw:
 		return nil, "", &ConfigError{Key: "weights", Found: fmt.Sprintf("%q", weights), Want: "ema or raw"}
 	}
-	m, err := NewModel(c, act, 0)
+	m, err := newModel(c, act, func(kernel.Buf, float64) {}) // the checkpoint has every number
 	if err != nil {
 		return nil, "", err
 	}

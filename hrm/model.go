@@ -54,6 +54,19 @@ const qHeadBias = -5
 // embeddings of standard deviation 1/√D, states of 1, zero task embeddings and
 // q head with bias -5.
 func NewModel(c Config, act kernel.DType, seed uint64) (*Model, error) {
+	stream := rng.NewStream(seed, "weights")
+	return newModel(c, act, func(b kernel.Buf, std float64) {
+		if b.Type() == kernel.Float64 {
+			rng.FillTruncNormal(stream, b.Float64s(), std)
+		} else {
+			rng.FillTruncNormal(stream, b.Float32s(), std)
+		}
+	})
+}
+
+// newModel makes a model whose random numbers, of a given standard deviation,
+// come from draw.
+func newModel(c Config, act kernel.DType, draw func(b kernel.Buf, std float64)) (*Model, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -65,14 +78,6 @@ func NewModel(c Config, act kernel.DType, seed uint64) (*Model, error) {
 		return nil, err
 	}
 	t, d := act.Master(), c.HiddenSize
-	stream := rng.NewStream(seed, "weights")
-	draw := func(b kernel.Buf, std float64) {
-		if b.Type() == kernel.Float64 {
-			rng.FillTruncNormal(stream, b.Float64s(), std)
-		} else {
-			rng.FillTruncNormal(stream, b.Float32s(), std)
-		}
-	}
 	lecun := func(p *graph.Param) { draw(p.Data, 1/math.Sqrt(float64(p.Cols))) }
 	embStd := 1 / math.Sqrt(float64(d))
 

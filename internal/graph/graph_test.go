@@ -234,3 +234,157 @@ func TestGradientOfAStrangerIsRefused(t *testing.T) {
 	b.Use(q)
 	require.ErrorContains(t, b.Gradients(cost, []*Param{p, q}), "differentiate graph")
 }
+
+// double is out = 2·x, which can add to its destination, and lies over x where
+// x dies.
+func double(b *Builder, x *Node) *Node {
+	rows, cols := Dims(x)
+	run := func(old float64) func(out kernel.Buf, in []kernel.Buf) {
+		return func(out kernel.Buf, in []kernel.Buf) {
+			for i := range out.Len() {
+				out.SetAt(i, old*out.At(i)+2*in[0].At(i))
+			}
+		}
+	}
+	return b.Apply(Spec{
+		Name: "double", In: []*Node{x}, Type: b.Act, Rows: rows, Cols: cols, Forward: run(0),
+		Diff: []bool{true},
+		Backward: func(_, dout *Node) []*Node {
+			return []*Node{b.Apply(Spec{Name: "double.dx", In: []*Node{dout}, Type: b.Act, Rows: rows, Cols: cols,
+				Forward: run(0), Add: run(1), Over: []int{0}})}
+		},
+	})
+}
+
+// A residual y = x + 2x per layer: the gradient's sum is computed by the op of
+// one term, in the memory of the other.
+func TestSumsOfGradientsAreFoldedIntoTheirTerms(t *testing.T) {
+	b := NewBuilder(ref.New(1), kernel.Float64)
+	p := NewParam("p", kernel.Float64, 1, 3)
+	copy(p.Data.Float64s(), []float64{1, 2, 3})
+	x := source(b, p)
+	const layers = 4
+	for range layers {
+		x = mix(b, x, double(b, x), 1, 1)
+	}
+	cost := total(b, x)
+	require.NoError(t, b.Gradients(cost, []*Param{p}))
+	run, err := b.Build(cost)
+	require.NoError(t, err)
+	defer run.Close()
+	require.Len(t, run.plan.sums, layers)
+	require.Len(t, run.plan.folded, layers)
+	for range 2 {
+		p.ZeroGrad()
+		require.NoError(t, run.Run())
+		require.Equal(t, []float64{81, 81, 81}, p.Grad().Float64s())
+	}
+}
+
+// A term is not added to memory that somebody still reads: here the other term
+// is pinned.
+func TestPinnedTermKeepsItsValue(t *testing.T) {
+	b := NewBuilder(ref.New(1), kernel.Float64)
+	p := NewParam("p", kernel.Float64, 1, 1)
+	p.Data.SetAt(0, 1)
+	x := source(b, p)
+	cost := total(b, mix(b, x, double(b, x), 1, 1))
+	require.NoError(t, b.Gradients(cost, []*Param{p}))
+	order, err := executionOrder(b.g)
+	require.NoError(t, err)
+	pinned := []*Node{cost}
+	for _, n := range order {
+		if o, ok := n.Op().(*op); ok && o.Name == "scale" {
+			pinned = append(pinned, n)
+		}
+	}
+	require.Len(t, pinned, 3)
+	run, err := b.Build(pinned...)
+	require.NoError(t, err)
+	defer run.Close()
+	require.Empty(t, run.plan.folded)
+	require.NoError(t, run.Run())
+	require.Equal(t, 3.0, p.Grad().At(0))
+	for _, n := range pinned[1:] {
+		require.Equal(t, 1.0, run.Buf(n).At(0))
+	}
+}
+
+// A state is replaced in place, or read here and written there, as bound; what
+// would overwrite an input before it is read is refused.
+func TestPlacedOutputs(t *testing.T) {
+	one := func(v float64) kernel.Buf { return kernel.F64([]float64{v}) }
+	state, other := one(5), one(7)
+	b := NewBuilder(ref.New(1), kernel.Float64)
+	in := b.InputOf("state", state, 1, 1)
+	u := mix(b, in, b.InputOf("other", other, 1, 1), 1, 1)
+	out := mix(b, u, u, 1, 0)
+	b.Place(out, state)
+	run, err := b.Build()
+	require.NoError(t, err)
+	defer run.Close()
+	require.NoError(t, run.Run())
+	require.Equal(t, 14.0, state.At(0))
+	to := one(0)
+	run.Bind(out, to)
+	require.NoError(t, run.Run())
+	require.Equal(t, 23.0, to.At(0))
+	require.Equal(t, 14.0, state.At(0))
+	run.Bind(in, to)
+	require.NoError(t, run.Run())
+	require.Equal(t, 32.0, run.Buf(out).At(0))
+	require.PanicsWithValue(t, "graph: 2 elements of fp64 do not fit state", func() { run.Bind(in, kernel.Alloc(kernel.Float64, 2)) })
+	require.Panics(t, func() { run.Bind(u, one(0)) })
+
+	b = NewBuilder(ref.New(1), kernel.Float64)
+	in = b.InputOf("state", state, 1, 1)
+	first := mix(b, in, in, 1, 1)
+	last := mix(b, first, in, 1, 1)
+	b.Place(first, state)
+	require.PanicsWithValue(t, "graph: mix#1 would overwrite state before it is read", func() { _, _ = b.Build(last) })
+}
+
+// Graphs of one arena work in the memory of the graph that lends it to them,
+// inside that graph's run and outside, and spoil none of its values.
+func TestArenaIsLent(t *testing.T) {
+	const n = 64
+	var arena Arena
+	x := kernel.Alloc(kernel.Float64, n)
+	inner := NewBuilder(ref.New(1), kernel.Float64)
+	inner.Share(&arena)
+	in := inner.InputOf("x", x, 1, n)
+	y := mix(inner, double(inner, in), double(inner, double(inner, in)), 1, 1) // 6x + 1
+	small, err := inner.Build(y)
+	require.NoError(t, err)
+	defer small.Close()
+
+	b := NewBuilder(ref.New(1), kernel.Float64)
+	p := NewParam("p", kernel.Float64, 1, n)
+	for i := range n {
+		p.Data.SetAt(i, float64(i))
+	}
+	h := source(b, p)
+	g := double(b, h)
+	called := b.Apply(Spec{Name: "call", In: []*Node{g}, Type: kernel.Float64, Rows: 1, Cols: n, Lends: &arena,
+		Forward: func(out kernel.Buf, in []kernel.Buf) {
+			copy(x.Bytes(), in[0].Bytes())
+			if err := small.Run(); err != nil {
+				panic(err)
+			}
+			copy(out.Bytes(), small.Buf(y).Bytes())
+		}})
+	z := mix(b, mix(b, called, h, 1, 1), g, 1, 1) // 12i+1 + i + 1 + 2i + 1
+	big, err := b.Build(z)
+	require.NoError(t, err)
+	defer big.Close()
+	for range 2 {
+		require.NoError(t, big.Run())
+		for i := range n {
+			require.Equal(t, 15*float64(i)+3, big.Buf(z).At(i))
+		}
+		x.SetAt(3, 10)
+		require.NoError(t, small.Run())
+		require.Equal(t, 61.0, small.Buf(y).At(3))
+	}
+	require.True(t, arena.lent)
+}
