@@ -43,7 +43,8 @@ type Request struct {
 	N    int    `json:"n,omitempty"`
 	K    int    `json:"k,omitempty"`
 
-	// of op gradients: safetensors files
+	// of op gradients, and of export (ours only: weights and batch): safetensors
+	// files
 	Weights string `json:"weights,omitempty"`
 	Out     string `json:"out,omitempty"`
 

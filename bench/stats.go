@@ -40,8 +40,11 @@ func Ratios(a, b []float64) []float64 {
 	return r
 }
 
-// GeometricMean of values.
+// GeometricMean of values, 0 of none.
 func GeometricMean(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
 	var sum float64
 	for _, v := range values {
 		sum += math.Log(v)

@@ -79,6 +79,8 @@ func (s *server) answer(r bench.Request) (bench.Reply, error) {
 		return s.probe(r)
 	case "gradients":
 		return s.gradients(r)
+	case "export":
+		return bench.Reply{}, Write(r.Out, Weights(s.learner.Model), &s.rows)
 	case "memory":
 		return bench.Reply{PeakRSS: peakRSS()}, nil
 	}
