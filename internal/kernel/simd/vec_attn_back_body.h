@@ -19,35 +19,41 @@ enum {
 
 // dq_out finishes n queries of dq, position i0 on: [rows][nq] in each of
 // `parts` partial sums, `apart` words apart.
-static void ACT(dq_out)(act *dqkv, int64_t width, float *dq, int parts, int64_t apart, int nq, int i0, int n, float *temp, const DL_NAME(attn_sizes) *z,
+static void ACT(dq_out)(ACT(rows) to, float *dq, int parts, int64_t apart, int nq, int i0, int n, float *temp, const DL_NAME(attn_sizes) *z,
                         const dl_attn_args *a) {
 	const int64_t all = (int64_t)z->rows * nq;
 	for (int p = 1; p < parts; p++)
 		for (int64_t i = 0; i < all; i += VL) vstore(dq + i, vadd(vload(dq + i), vload(dq + p * apart + i)));
 	for (int v = 0; v < n; v += VL) {
-		ACT(flip_out)(temp, z, dq + v, nq, vset1(1.0f / sqrtf((float)a->k)));
-		ACT(rows_out)(dqkv + (i0 + v) * 3 * width, 3 * width, temp, z->kd, i0 + v, dl_min(VL, n - v), a, 1, 1);
+		DL_NAME(flip_out)(temp, z, dq + v, nq, vset1(1.0f / sqrtf((float)a->k)));
+		ACT(rows_out)(ACT(rows_at)(to, i0 + v), temp, z->kd, i0 + v, dl_min(VL, n - v), a, 1, 1);
 	}
 }
 
-// query_stats fills lse and δ of n queries in the form that grad wants.
-static void ACT(query_stats)(float *lse, float *delta, const float *from, const act *d_o, const act *o, int64_t stride, int n, int k) {
-	for (int i = 0; i < n; i++, d_o += stride, o += stride) {
+// query_stats fills lse and δ of n queries in the form that grad wants. The
+// rows of next come to use after this.
+static void ACT(query_stats)(float *lse, float *delta, const float *from, ACT(rows) d_o, ACT(rows) o, ACT(rows) next, int n, int k) {
+	for (int i = 0; i < n; i++, d_o.p += d_o.stride, o.p += o.stride, next.p += next.stride) {
 		vf sum = vzero();
-		dl_prefetch_row(o, stride * (int64_t)sizeof *o, k * (int)sizeof *o);
-		ROW_LOOP(k, c, m) { sum = vfma(AK(o + c, m), AK(d_o + c, m), sum); }
+		for (int c = 0; c < k; c += 64 / (int)sizeof(act)) __builtin_prefetch(next.p + c, 1, 2);
+		ROW_LOOP(k, c, m) { sum = vfma(AK(o.p + c, m), AK(d_o.p + c, m), sum); }
 		delta[i] = vsum(sum);
 		lse[i] = from[i] * 1.44269504f;
 	}
 }
 
 // times_queries adds a · b to sums[m][kd] over the n queries of a group; a has
-// ld elements in a row.
-static void ACT(times_queries)(float *sums, const DL_NAME(attn_sizes) *z, const el *a, int64_t ld, const float *b, int m, int n) {
-	for (int c = 0; c < z->kd;) {
-		const int vecs = DL_NAME(next_width)((z->kd - c) / VL, MUL_VECS);
-		DL_NAME(mul)(sums + c, z->kd, (DL_NAME(left)){(const float *)a, ld / PER, 1}, b + c, z->kd, m, vecs, (n + PER - 1) / PER, 1, NULL);
-		c += vecs * VL;
+// ld elements in a row. The rows of next come to use after this.
+static void ACT(times_queries)(float *sums, const DL_NAME(attn_sizes) *z, const el *a, int64_t ld, const float *b, int m, int n, ACT(rows) next, int k) {
+	for (int i = 0; i < m; i += STRIP) {
+		const int r = dl_min(STRIP, m - i);
+		for (int j = i; next.p && j < i + r; j++)
+			for (int c = 0; c < k; c += 64 / (int)sizeof(act)) __builtin_prefetch(next.p + j * next.stride + c, 1, 2);
+		for (int c = 0; c < z->kd;) {
+			const int vecs = DL_NAME(next_width)((z->kd - c) / VL, MUL_VECS);
+			DL_NAME(mul)(sums + (int64_t)i * z->kd + c, z->kd, (DL_NAME(left)){(const float *)(a + i * ld), ld / PER, 1}, b + c, z->kd, r, vecs, (n + PER - 1) / PER, 1, NULL);
+			c += vecs * VL;
+		}
 	}
 }
 
@@ -68,12 +74,13 @@ static void ACT(attn_back_chunk)(void *arg, int chunk, int thread) {
 	float *dp = PER == 2 ? dl_take(&mem, grads) : (float *)dn;
 	float *s = dl_take(&mem, STRIP * wide), *g = dl_take(&mem, STRIP * wide), *temp = dl_take(&mem, VL * z.ldr), *rows = dl_take(&mem, VL * z.kd);
 	float *dq = z.parts > 1 ? a->dq + chunk * nq_all : dl_take(&mem, nq_all);
-	const act *qkv = (const act *)a->qkv + (int64_t)b * t * 3 * width + (int64_t)h * k;
-	const act *d_o = (const act *)a->d_o + (int64_t)b * t * width + (int64_t)h * k, *o = (const act *)a->o + (int64_t)b * t * width + (int64_t)h * k;
-	act *dqkv = (act *)a->dqkv + (int64_t)b * t * 3 * width + (int64_t)h * k;
+	act *in = (act *)a->qkv + (int64_t)b * t * 3 * width + (int64_t)h * k, *out = (act *)a->dqkv + (int64_t)b * t * 3 * width + (int64_t)h * k;
+	const ACT(rows) qs = {in, 3 * width}, ks = {in + width, 3 * width}, vs = {in + 2 * width, 3 * width}, none = {NULL, 0};
+	const ACT(rows) dqs = {out, 3 * width}, dks = {out + width, 3 * width}, dvs = {out + 2 * width, 3 * width};
+	const ACT(rows) os = {(act *)a->o + (int64_t)b * t * width + (int64_t)h * k, width}, dos = {(act *)a->d_o + (int64_t)b * t * width + (int64_t)h * k, width};
 
-	ACT(pack)(kr, NULL, 0, PER == 2 ? ki : NULL, NULL, &z, qkv + width + p0 * 3 * width, 3 * width, p0, p1 - p0, a, 1);
-	ACT(pack)(vr, NULL, 0, NULL, NULL, &z, qkv + 2 * width + p0 * 3 * width, 3 * width, p0, p1 - p0, a, 0);
+	ACT(pack)(kr, NULL, 0, PER == 2 ? ki : NULL, NULL, &z, ACT(rows_at)(ks, p0), ACT(rows_at)(vs, p0), p0, p1 - p0, a, 1);
+	ACT(pack)(vr, NULL, 0, NULL, NULL, &z, ACT(rows_at)(vs, p0), ACT(rows_at)(qs, p0), p0, p1 - p0, a, 0);
 	memset(lse + z.tp - VL, 0, VL * sizeof(float));
 	memset(delta + z.tp - VL, 0, VL * sizeof(float));
 	for (int k0 = p0; k0 < p1; k0 += z.keys) {
@@ -91,12 +98,12 @@ static void ACT(attn_back_chunk)(void *arg, int chunk, int thread) {
 				const int n = dl_min(nq, t - i0), seen = a->causal ? dl_min(m, i0 + n - k0) : m;
 				float *qb = qf + (int64_t)i0 * z.w, *db = df + (int64_t)i0 * z.w, *dqb = dq + (int64_t)i0 * z.rows;
 				if (k0 == p0) {
-					ACT(pack)(NULL, qb, nq, qi + (int64_t)i0 / PER * z.kd, temp, &z, qkv + i0 * 3 * width, 3 * width, i0, n, a, 1);
-					ACT(pack)(NULL, db, nq, di + (int64_t)i0 / PER * z.kd, temp, &z, d_o + i0 * width, width, i0, n, a, 0);
-					ACT(query_stats)(lse + i0, delta + i0, a->lse + (int64_t)head * t + i0, d_o + i0 * width, o + i0 * width, width, n, k);
+					ACT(pack)(NULL, qb, nq, qi + (int64_t)i0 / PER * z.kd, temp, &z, ACT(rows_at)(qs, i0), ACT(rows_at)(dos, i0), i0, n, a, 1);
+					ACT(pack)(NULL, db, nq, di + (int64_t)i0 / PER * z.kd, temp, &z, ACT(rows_at)(dos, i0), ACT(rows_at)(os, i0), i0, n, a, 0);
+					ACT(query_stats)(lse + i0, delta + i0, a->lse + (int64_t)head * t + i0, ACT(rows_at)(dos, i0), ACT(rows_at)(os, i0), ACT(rows_at)(dqs, i0), n, k);
 				}
 				for (int j = 0; j < most; j += STRIP) {
-					const int r = dl_min(STRIP, dl_up(most - j, MUL_ROWS));
+					const int r = dl_min(STRIP, dl_up(most - j, 2));
 					el *pj = pn + j * gl + at, *dj = dn + j * gl + at;
 					if (j >= seen) { // after all queries of the block
 						for (int i = 0; i < r; i++) {
@@ -113,13 +120,14 @@ static void ACT(attn_back_chunk)(void *arg, int chunk, int thread) {
 				if (seen <= 0) continue;
 				DL_NAME(mul)(dqb, nq, (DL_NAME(left)){kc, 1, z.kd}, dp + at, gl, k, vecs, (seen + PER - 1) / PER, k0 > p0, NULL);
 				const int next = k0 + z.keys;
-				if (z.parts == 1 && (next >= t || (a->causal && next >= i0 + n))) ACT(dq_out)(dqkv, width, dqb, 1, 0, nq, i0, n, rows, &z, a);
+				if (z.parts == 1 && (next >= t || (a->causal && next >= i0 + n))) ACT(dq_out)(dqs, dqb, 1, 0, nq, i0, n, rows, &z, a);
 			}
-			ACT(times_queries)(dv, &z, pn, gl, di + (int64_t)g0 / PER * z.kd, most, gn);
-			ACT(times_queries)(dk, &z, dn, gl, qi + (int64_t)g0 / PER * z.kd, most, gn);
+			const int end = g0 + gl >= t;
+			ACT(times_queries)(dv, &z, pn, gl, di + (int64_t)g0 / PER * z.kd, most, gn, end ? ACT(rows_at)(dvs, k0) : none, k);
+			ACT(times_queries)(dk, &z, dn, gl, qi + (int64_t)g0 / PER * z.kd, most, gn, end ? ACT(rows_at)(dks, k0) : none, k);
 		}
-		ACT(rows_out)(dqkv + width + k0 * 3 * width, 3 * width, dk, z.kd, k0, m, a, 1, scale);
-		ACT(rows_out)(dqkv + 2 * width + k0 * 3 * width, 3 * width, dv, z.kd, k0, m, a, 0, 1);
+		ACT(rows_out)(ACT(rows_at)(dks, k0), dk, z.kd, k0, m, a, 1, scale);
+		ACT(rows_out)(ACT(rows_at)(dvs, k0), dv, z.kd, k0, m, a, 0, 1);
 	}
 }
 
@@ -130,13 +138,13 @@ static void ACT(dq_chunk)(void *arg, int head, int thread) {
 	const int t = a->t;
 	const int64_t width = (int64_t)a->n * a->k, apart = (int64_t)z.tp * z.rows;
 	float *rows = dl_scratch(a->pool, thread, (size_t)(VL * z.kd) * sizeof(float));
-	act *dqkv = (act *)a->dqkv + (int64_t)(head / a->n) * t * 3 * width + (int64_t)(head % a->n) * a->k;
+	const ACT(rows) dqs = {(act *)a->dqkv + (int64_t)(head / a->n) * t * 3 * width + (int64_t)(head % a->n) * a->k, 3 * width};
 	for (int g0 = 0, gl; g0 < t; g0 += gl) {
 		gl = DL_NAME(next_width)((z.tp - g0) / VL, GROUP) * VL;
 		for (int i0 = g0, nq; i0 < g0 + gl; i0 += nq) {
 			nq = DL_NAME(next_width)((g0 + gl - i0) / VL, MUL_VECS) * VL;
 			const int n = dl_min(nq, t - i0), parts = a->causal ? dl_min(z.parts, (i0 + n - 1) / z.part + 1) : z.parts;
-			ACT(dq_out)(dqkv, width, a->dq + head * z.parts * apart + i0 * z.rows, parts, apart, nq, i0, n, rows, &z, a);
+			ACT(dq_out)(dqs, a->dq + head * z.parts * apart + i0 * z.rows, parts, apart, nq, i0, n, rows, &z, a);
 		}
 	}
 }

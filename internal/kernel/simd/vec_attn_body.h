@@ -69,14 +69,40 @@ static DL_NAME(attn_sizes) DL_NAME(attn_sizes_of)(const dl_attn_args *a, int cut
 	z.parts = (cut + z.part - 1) / z.part;
 	return z;
 }
+
+// flip_out transposes VL columns of src[rows][ld], each times its weight, into
+// dst[VL][kd].
+static void DL_NAME(flip_out)(float *dst, const DL_NAME(attn_sizes) *z, const float *src, int64_t ld, vf weight) {
+	for (int c = 0; c < z->kd; c += VL) {
+		vf r[VL];
+		for (int i = 0; i < VL; i++) r[i] = c + i < z->rows ? vmul(vload(src + (c + i) * ld), weight) : vzero();
+		transpose_(r);
+		for (int i = 0; i < VL; i++) vstore(dst + i * z->kd + c, r[i]);
+	}
+}
 #endif
 
+// Rows of one head, k activations each.
+typedef struct {
+	act *p;
+	int64_t stride;
+} ACT(rows);
+
+DL_INLINE ACT(rows) ACT(rows_at)(ACT(rows) r, int t) {
+	if (r.p) r.p += t * r.stride;
+	return r;
+}
+
 // rows_in copies n rows of k activations, stride apart, position t0 on, into
-// dst[n][ldr words] with zeros up to the end of a row, rotated where asked.
-static void ACT(rows_in)(float *dst, const DL_NAME(attn_sizes) *z, const act *src, int64_t stride, int t0, int n, const dl_attn_args *a, int rotate) {
+// dst[n][ldr words] with zeros up to the end of a row, rotated where asked. The
+// rows of next are what comes to use after this; see dl_prefetch_row.
+static void ACT(rows_in)(float *dst, const DL_NAME(attn_sizes) *z, ACT(rows) from, ACT(rows) next, int t0, int n, const dl_attn_args *a, int rotate) {
 	const int k = a->k, half = k / 2, all = z->ldr * PER;
+	const act *src = from.p;
+	const int64_t stride = from.stride;
 	for (int t = t0; t < t0 + n; t++, src += stride, dst += z->ldr) {
 		el *d = (el *)dst;
+		for (int i = 0; next.p && i < k; i += 64 / (int)sizeof *src) __builtin_prefetch(next.p + (t - t0) * next.stride + i, 0, 2);
 		dl_prefetch_row(src, stride * (int64_t)sizeof *src, k * (int)sizeof *src);
 		for (int i = k / VL * VL; i < all; i += VL) ELS(d + i, vzero(), VL);
 		if (rotate && a->cos) {
@@ -87,12 +113,12 @@ static void ACT(rows_in)(float *dst, const DL_NAME(attn_sizes) *z, const act *sr
 				ELS(d + half + i, vfma(y, c, vmul(x, s)), m);
 			}
 		} else {
-			ROW_LOOP(k, i, m) { ELS(d + i, AK(src + i, m), m); }
+			ROW_LOOP(k, i, m) { COPY(d + i, src + i, m); }
 		}
 	}
 }
 
-// pack lays out n rows of k activations, position t0 on and zeros up to whole
+// pack lays out n rows from position t0 on, and zeros up to whole
 // vectors of positions, in up to three ways:
 //
 //	rows[t][ldr]   as they are
@@ -100,12 +126,12 @@ static void ACT(rows_in)(float *dst, const DL_NAME(attn_sizes) *z, const act *sr
 //	inter[t/PER][kd]  a word for each head element; with pairs, of two positions
 //
 // temp holds VL rows.
-static void ACT(pack)(float *rows, float *flip, int64_t ldf, float *inter, float *temp, const DL_NAME(attn_sizes) *z, const act *src, int64_t stride,
+static void ACT(pack)(float *rows, float *flip, int64_t ldf, float *inter, float *temp, const DL_NAME(attn_sizes) *z, ACT(rows) from, ACT(rows) next,
                       int t0, int n, const dl_attn_args *a, int rotate) {
 	for (int t = 0; t < n; t += VL) {
 		float *r = rows ? rows + (int64_t)t * z->ldr : PER == 1 && inter ? inter + (int64_t)t * z->ldr : temp;
 		const int m = n - t < VL ? n - t : VL;
-		ACT(rows_in)(r, z, src + t * stride, stride, t0 + t, m, a, rotate);
+		ACT(rows_in)(r, z, ACT(rows_at)(from, t), ACT(rows_at)(next, t), t0 + t, m, a, rotate);
 		memset(r + m * z->ldr, 0, (size_t)((VL - m) * z->ldr) * sizeof(float));
 		if (flip) DL_NAME(flip)(flip + t, ldf, r, z->ldr, z->w);
 #if DL_PAIR
@@ -119,12 +145,13 @@ static void ACT(pack)(float *rows, float *flip, int64_t ldf, float *inter, float
 	}
 }
 
-// rows_out rounds n rows of src[][kd], positions t0 on, into dst, rotated
+// rows_out rounds n rows of src[][kd], position t0 on, into `to`, rotated
 // backwards where asked, times scale.
-static void ACT(rows_out)(act *dst, int64_t stride, const float *src, int kd, int t0, int n, const dl_attn_args *a, int rotate, float scale) {
+static void ACT(rows_out)(ACT(rows) to, const float *src, int kd, int t0, int n, const dl_attn_args *a, int rotate, float scale) {
 	const int k = a->k, half = k / 2;
 	const vf sc = vset1(scale);
-	for (int t = t0; t < t0 + n; t++, dst += stride, src += kd) {
+	act *dst = to.p;
+	for (int t = t0; t < t0 + n; t++, dst += to.stride, src += kd) {
 		if (rotate && a->cos) {
 			const float *cos = a->cos + (int64_t)t * half, *sin = a->sin + (int64_t)t * half;
 			ROW_LOOP(half, i, m) {
@@ -139,17 +166,6 @@ static void ACT(rows_out)(act *dst, int64_t stride, const float *src, int kd, in
 	}
 }
 
-// flip_out transposes VL columns of src[rows][ld], each times its weight, into
-// dst[VL][kd].
-static void ACT(flip_out)(float *dst, const DL_NAME(attn_sizes) *z, const float *src, int64_t ld, vf weight) {
-	for (int c = 0; c < z->kd; c += VL) {
-		vf r[VL];
-		for (int i = 0; i < VL; i++) r[i] = c + i < z->rows ? vmul(vload(src + (c + i) * ld), weight) : vzero();
-		transpose_(r);
-		for (int i = 0; i < VL; i++) vstore(dst + i * z->kd + c, r[i]);
-	}
-}
-
 static void ACT(attn_chunk)(void *arg, int chunk, int thread) {
 	const dl_attn_args *a = arg;
 	const DL_NAME(attn_sizes) z = DL_NAME(attn_sizes_of)(a, a->asking);
@@ -161,15 +177,16 @@ static void ACT(attn_chunk)(void *arg, int chunk, int thread) {
 	float *mem = dl_scratch(a->pool, thread, (size_t)(nk + nv + (z.w + z.keys + z.rows) * wide + VL * (z.ldr + z.kd) + 128) * sizeof(float));
 	float *kr = dl_take(&mem, nk), *vi = dl_take(&mem, nv), *qf = dl_take(&mem, z.w * wide), *s = dl_take(&mem, z.keys * wide);
 	float *y = dl_take(&mem, z.rows * wide), *temp = dl_take(&mem, VL * z.ldr), *yt = dl_take(&mem, VL * z.kd);
-	const act *qkv = (const act *)a->qkv + (int64_t)b * t * 3 * width + (int64_t)h * k;
-	ACT(pack)(kr, NULL, 0, NULL, NULL, &z, qkv + width, 3 * width, 0, last, a, 1);
-	ACT(pack)(NULL, NULL, 0, vi, temp, &z, qkv + 2 * width, 3 * width, 0, last, a, 0);
-	act *o = (act *)a->o + (int64_t)b * a->asking * width + (int64_t)h * k;
+	act *at = (act *)a->qkv + (int64_t)b * t * 3 * width + (int64_t)h * k;
+	const ACT(rows) qs = {at, 3 * width}, ks = {at + width, 3 * width}, vs = {at + 2 * width, 3 * width}, none = {NULL, 0};
+	const ACT(rows) os = {(act *)a->o + (int64_t)b * a->asking * width + (int64_t)h * k, width};
+	ACT(pack)(kr, NULL, 0, NULL, NULL, &z, ks, vs, 0, last, a, 1);
+	ACT(pack)(NULL, NULL, 0, vi, temp, &z, vs, a->asking < last ? none : qs, 0, last, a, 0);
 	for (int i0 = q0; i0 < q1;) {
 		const int vecs = DL_NAME(next_width)((q1 - i0 + VL - 1) / VL, MUL_VECS), nq = vecs * VL, n = dl_min(nq, q1 - i0);
 		const int seen = a->causal ? dl_min(last, i0 + nq) : last;
 		DL_NAME(soft) x;
-		ACT(pack)(NULL, qf, nq, NULL, temp, &z, qkv + i0 * 3 * width, 3 * width, i0, n, a, 1);
+		ACT(pack)(NULL, qf, nq, NULL, temp, &z, ACT(rows_at)(qs, i0), ACT(rows_at)(os, i0), i0, n, a, 1);
 		for (int k0 = 0; k0 < seen; k0 += z.keys) {
 			const int m = dl_min(z.keys, seen - k0);
 			DL_NAME(mul)(s, nq, (DL_NAME(left)){kr + (int64_t)k0 * z.ldr, z.ldr, 1}, qf, nq, m, vecs, z.w, 0, NULL);
@@ -183,8 +200,8 @@ static void ACT(attn_chunk)(void *arg, int chunk, int thread) {
 				const vf l = vfma(vmul(x.top[v], vset1(c)), vset1(0.693147181f), DL_NAME(vlog)(x.sum[v]));
 				STOREK(a->lse + (int64_t)head * a->asking + i, l, m);
 			}
-			ACT(flip_out)(yt, &z, y + v * VL, nq, vdiv(vset1(1), x.sum[v]));
-			ACT(rows_out)(o + i * width, width, yt, z.kd, i, m, a, 0, 1);
+			DL_NAME(flip_out)(yt, &z, y + v * VL, nq, vdiv(vset1(1), x.sum[v]));
+			ACT(rows_out)(ACT(rows_at)(os, i), yt, z.kd, i, m, a, 0, 1);
 		}
 		i0 += nq;
 	}

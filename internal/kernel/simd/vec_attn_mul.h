@@ -4,7 +4,8 @@
 //
 // A word is what one multiply-add takes from each side: a float, or with
 // DL_PAIR two bf16 that follow each other along the depth. PER is the number of
-// elements in a word. Words travel as float. ELS stores the first n elements.
+// elements in a word. Words travel as float. ELS stores the first n elements,
+// COPY takes them from activations.
 #if DL_PAIR
 #define el uint16_t
 #define vmadd(a, b, c) _mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b))
@@ -14,10 +15,16 @@
 		if ((n) == VL) _mm256_storeu_si256((__m256i *)(p), e_);                                                     \
 		else _mm256_mask_storeu_epi16(p, vmask_((int)(n)), e_);                                                     \
 	} while (0)
+#define COPY(p, from, n)                                                                                            \
+	do {                                                                                                            \
+		if ((n) == VL) _mm256_storeu_si256((__m256i *)(p), _mm256_loadu_si256((const __m256i *)(from)));            \
+		else _mm256_mask_storeu_epi16(p, vmask_((int)(n)), _mm256_maskz_loadu_epi16(vmask_((int)(n)), from));       \
+	} while (0)
 #else
 #define el float
 #define vmadd(a, b, c) vfma(a, b, c)
 #define ELS(p, v, n) STOREK(p, v, n)
+#define COPY(p, from, n) STOREK(p, AK(from, n), n)
 #endif
 enum { PER = DL_PAIR ? 2 : 1 };
 
@@ -47,15 +54,46 @@ typedef struct {
 	} while (0)
 #endif
 
-DL_INLINE void DL_NAME(mul_tile)(float *c, int64_t ldc, DL_NAME(left) a, const float *b, int64_t ldb, int depth, int add, const vf *scale, const int nv) {
+#if defined(DL_VEC_PORTABLE)
+// The same, for compilers that cut vectors of 8 badly: 4 rows of two fours.
+static inline void DL_NAME(mul_tile)(float *c, int64_t ldc, DL_NAME(left) a, const float *b, int64_t ldb, int depth, int add, const vf *scale, int rows, int nv) {
+	typedef float four __attribute__((vector_size(16)));
+	four s[4][2], r[2];
+	(void)rows;
+	(void)nv;
+	for (int i = 0; i < 4; i++)
+		for (int j = 0; j < 2; j++) {
+			s[i][j] = (four){0};
+			if (add) memcpy(&s[i][j], c + i * ldc + 4 * j, sizeof(four));
+			if (scale) {
+				memcpy(r, (const float *)scale + 4 * j, sizeof(four));
+				s[i][j] *= r[0];
+			}
+		}
+	for (int d = 0; d < depth; d++) {
+		memcpy(r, b, sizeof r);
+#pragma GCC unroll 4
+		for (int i = 0; i < 4; i++) {
+			const float l = a.p[i * a.row];
+			const four w = {l, l, l, l};
+			s[i][0] += w * r[0];
+			s[i][1] += w * r[1];
+		}
+		a.p += a.col;
+		b += ldb;
+	}
+	for (int i = 0; i < 4; i++) memcpy(c + i * ldc, s[i], sizeof s[i]);
+}
+#else
+DL_INLINE void DL_NAME(mul_tile)(float *c, int64_t ldc, DL_NAME(left) a, const float *b, int64_t ldb, int depth, int add, const vf *scale, const int rows, const int nv) {
 	vf s[MUL_ROWS][MUL_VECS];
 #pragma GCC unroll 8
-	for (int i = 0; i < MUL_ROWS; i++)
+	for (int i = 0; i < rows; i++)
 #pragma GCC unroll 3
 		for (int j = 0; j < nv; j++) s[i][j] = add ? vload(c + i * ldc + j * VL) : vzero();
 	if (scale) {
 #pragma GCC unroll 8
-		for (int i = 0; i < MUL_ROWS; i++)
+		for (int i = 0; i < rows; i++)
 #pragma GCC unroll 3
 			for (int j = 0; j < nv; j++) s[i][j] = vmul(s[i][j], scale[j]);
 	}
@@ -64,7 +102,7 @@ DL_INLINE void DL_NAME(mul_tile)(float *c, int64_t ldc, DL_NAME(left) a, const f
 #pragma GCC unroll 3
 		for (int j = 0; j < nv; j++) r[j] = vload(b + j * VL);
 #pragma GCC unroll 8
-		for (int i = 0; i < MUL_ROWS; i++) {
+		for (int i = 0; i < rows; i++) {
 			vf l = vset1(a.p[i * a.row]);
 #pragma GCC unroll 3
 			for (int j = 0; j < nv; j++) s[i][j] = vmadd(l, r[j], s[i][j]);
@@ -73,17 +111,27 @@ DL_INLINE void DL_NAME(mul_tile)(float *c, int64_t ldc, DL_NAME(left) a, const f
 		b += ldb;
 	}
 #pragma GCC unroll 8
-	for (int i = 0; i < MUL_ROWS; i++)
+	for (int i = 0; i < rows; i++)
 #pragma GCC unroll 3
 		for (int j = 0; j < nv; j++) vstore(c + i * ldc + j * VL, s[i][j]);
 }
+#endif
 
 // mul: c[m][nv vectors] = Σ_d a(·, d)·b[d][nv vectors], with add plus what c
-// holds, times scale, a value for each column, where given. m is rounded up to
-// whole tiles; nv is at most MUL_VECS.
+// holds, times scale, a value for each column, where given. m is rounded up, to
+// MUL_ROWS at most; nv is at most MUL_VECS.
 static void DL_NAME(mul)(float *c, int64_t ldc, DL_NAME(left) a, const float *b, int64_t ldb, int m, int nv, int depth, int add, const vf *scale) {
-	for (int i = 0; i < m; i += MUL_ROWS)
-		BY_WIDTH(nv, DL_NAME(mul_tile), c + i * ldc, ldc, ((DL_NAME(left)){a.p + i * a.row, a.row, a.col}), b, ldb, depth, add, scale);
+	int i = 0;
+#define TILE(rows) \
+	BY_WIDTH(nv, DL_NAME(mul_tile), c + i * ldc, ldc, ((DL_NAME(left)){a.p + i * a.row, a.row, a.col}), b, ldb, depth, add, scale, rows)
+#if defined(DL_VEC_PORTABLE)
+	for (; i < m; i += 4) TILE(4);
+#else
+	for (; m - i >= MUL_ROWS; i += MUL_ROWS) TILE(MUL_ROWS);
+	for (; MUL_ROWS > 4 && m - i > 2; i += 4) TILE(4);
+	for (; i < m; i += 2) TILE(2);
+#endif
+#undef TILE
 }
 
 // next_width is the width in vectors of the first of the fewest blocks, nearly
