@@ -2,6 +2,7 @@ package hrm
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -28,27 +29,51 @@ func benchConfigs() map[string]TrainConfig {
 
 // BenchmarkTrainStep times whole training steps: forward, q target, backward
 // and both optimizers.
-func BenchmarkTrainStep(b *testing.B) {
+func BenchmarkTrainStep(b *testing.B) { benchmark(b, (*Bench).TrainStep) }
+
+// BenchmarkEvalSegment times segments of evaluation with the heads.
+func BenchmarkEvalSegment(b *testing.B) { benchmark(b, (*Bench).EvalSegment) }
+
+func benchmark(b *testing.B, one func(*Bench) (Timing, error)) {
 	for name, c := range benchConfigs() {
 		for bn, be := range simdBackends(b, 2) {
 			for _, act := range []kernel.DType{kernel.Float32, kernel.BFloat16} {
 				b.Run(name+"/"+bn+"/"+act.String(), func(b *testing.B) {
-					m, err := NewModel(c.Arch, act, 1)
+					x, err := NewBench(c, be, act, time.Now)
 					require.NoError(b, err)
-					l, err := NewLearner(m, be, c, 1000)
-					require.NoError(b, err)
-					defer l.Segment.Close()
-					rows := randomRows(m.Config, c.GlobalBatchSize, 1)
-					_, err = l.Step(rows)
+					defer x.Close()
+					_, err = one(x)
 					require.NoError(b, err)
 					b.ReportAllocs()
+					var sum Timing
 					for b.Loop() {
-						_, err := l.Step(rows)
+						t, err := one(x)
 						require.NoError(b, err)
+						sum.Seconds += t.Seconds
+						sum.Flops += t.Flops
 					}
+					b.ReportMetric(sum.Flops/sum.Seconds/1e9, "GFLOP/s")
 				})
 			}
 			be.Close()
 		}
+	}
+}
+
+// Weights are packed by the backend that computes, not by the one that
+// records: both work on the same copies.
+func TestBenchLeavesPackingToTheBackend(t *testing.T) {
+	for name, be := range simdBackends(t, 1) {
+		x, err := NewBench(tiny(), be, kernel.Float32, time.Now)
+		require.NoError(t, err)
+		_, err = x.TrainStep()
+		require.NoError(t, err)
+		require.Equal(t, be, x.Learner.Model.L.Blocks[0].O.PackedBy, name)
+		first, err := x.EvalSegment()
+		require.NoError(t, err)
+		require.Equal(t, x.Learner.Model.Config.EvalSegmentFlops(2), first.Flops)
+		require.Positive(t, first.Seconds)
+		x.Close()
+		be.Close()
 	}
 }

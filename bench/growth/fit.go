@@ -2,16 +2,41 @@ package main
 
 import "math"
 
-// fit finds a and b of y = a·f(x) + b·g(x) with the least sum of squared
-// relative errors, so that small sizes weigh as much as large ones.
-func fit(x, y []float64, f, g func(float64) float64) (a, b float64) {
-	var ff, fg, gg, f1, g1 float64 // normal equations of (a·f/y + b·g/y - 1)²
-	for i := range x {
-		u, v := f(x[i])/y[i], g(x[i])/y[i]
-		ff, fg, gg, f1, g1 = ff+u*u, fg+u*v, gg+v*v, f1+u, g1+v
+// fit finds the coefficients of y = Σ c[k]·terms[k](x) with the least sum of
+// squared relative errors, so that small sizes weigh as much as large ones.
+func fit(x, y []float64, terms ...func(float64) float64) []float64 {
+	n := len(terms)
+	row := make([]float64, n)
+	eq := make([][]float64, n) // normal equations of Σ (Σ c[k]·terms[k]/y - 1)², right side last
+	for i := range eq {
+		eq[i] = make([]float64, n+1)
 	}
-	det := ff*gg - fg*fg
-	return (f1*gg - g1*fg) / det, (ff*g1 - fg*f1) / det
+	for p := range x {
+		for k, f := range terms {
+			row[k] = f(x[p]) / y[p]
+		}
+		for i := range n {
+			for k := range n {
+				eq[i][k] += row[i] * row[k]
+			}
+			eq[i][n] += row[i]
+		}
+	}
+	for i := range n { // Gauss and Jordan; the matrix is positive definite
+		for k := n; k >= i; k-- {
+			eq[i][k] /= eq[i][i]
+		}
+		for r := range n {
+			for k := n; r != i && k >= i; k-- {
+				eq[r][k] -= eq[r][i] * eq[i][k]
+			}
+		}
+	}
+	c := make([]float64, n)
+	for i := range n {
+		c[i] = eq[i][n]
+	}
+	return c
 }
 
 // quality of a fit: R² (1 is perfect) and the largest relative error.

@@ -19,13 +19,12 @@ type curve struct {
 	X       []float64 `json:"x"`
 	Seconds []float64 `json:"seconds"` // medians
 	Least   []float64 `json:"least_seconds"`
-	A       float64   `json:"a"`
-	B       float64   `json:"b"`
+	Fit     []float64 `json:"coefficients"` // a, b, ...
 	Fitted  []float64 `json:"fitted_seconds"`
 	R2      float64   `json:"r2"`
 	Worst   float64   `json:"worst_relative_error"`
 
-	f, g func(float64) float64
+	terms []func(float64) float64
 }
 
 func constant(float64) float64   { return 1 }
@@ -51,11 +50,11 @@ func base(layers, seq, batch int) hrm.TrainConfig {
 // timeSteps lets the sizes of a series take turns.
 func timeSteps(choice pick.Choice, rounds int) ([]curve, error) {
 	all := []series{
-		{curve{Size: "batch B", Rest: "hidden 128, 1+1 blocks, 100 cells", Law: "a + b·B", f: constant, g: identity},
+		{curve{Size: "batch B", Rest: "hidden 128, 1+1 blocks, 100 cells", Law: "a + b·B", terms: []func(float64) float64{constant, identity}},
 			[]int{4, 8, 16, 24, 32, 48, 64}, func(c *hrm.TrainConfig, v int) { *c = base(1, 100, v) }},
-		{curve{Size: "positions T", Rest: "hidden 128, 1+1 blocks, batch 4", Law: "a·T + b·T²", f: identity, g: square},
+		{curve{Size: "positions T", Rest: "hidden 128, 1+1 blocks, batch 4", Law: "a + b·T + c·T²", terms: []func(float64) float64{constant, identity, square}},
 			[]int{48, 100, 200, 300, 450, 600, 900}, func(c *hrm.TrainConfig, v int) { *c = base(1, v, 4) }},
-		{curve{Size: "blocks in each module K", Rest: "hidden 128, 100 cells, batch 8", Law: "a + b·K", f: constant, g: identity},
+		{curve{Size: "blocks in each module K", Rest: "hidden 128, 100 cells, batch 8", Law: "a + b·K", terms: []func(float64) float64{constant, identity}},
 			[]int{1, 2, 3, 4, 6, 8}, func(c *hrm.TrainConfig, v int) { *c = base(v, 100, 8) }},
 	}
 	var curves []curve
@@ -108,7 +107,7 @@ func (s series) time(choice pick.Choice, rounds int) (curve, error) {
 		}
 		c.Least = append(c.Least, least)
 	}
-	c.A, c.B = fit(c.X, c.Seconds, c.f, c.g)
+	c.Fit = fit(c.X, c.Seconds, c.terms...)
 	for _, x := range c.X {
 		c.Fitted = append(c.Fitted, c.at(x))
 	}
@@ -117,11 +116,20 @@ func (s series) time(choice pick.Choice, rounds int) (curve, error) {
 }
 
 // at is the fitted time.
-func (c curve) at(x float64) float64 { return c.A*c.f(x) + c.B*c.g(x) }
+func (c curve) at(x float64) (y float64) {
+	for i, f := range c.terms {
+		y += c.Fit[i] * f(x)
+	}
+	return y
+}
 
 func (c curve) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Training step over %s (%s): %s with a = %.4g s, b = %.4g s; R² %.4f, largest error %.1f %%\n\n", c.Size, c.Rest, c.Law, c.A, c.B, c.R2, 100*c.Worst)
+	var named []string
+	for i, v := range c.Fit {
+		named = append(named, fmt.Sprintf("%c = %.3g", 'a'+i, v))
+	}
+	fmt.Fprintf(&b, "Training step over %s (%s): %s with %s seconds; R² %.4f, largest error %.1f %%\n\n", c.Size, c.Rest, c.Law, strings.Join(named, ", "), c.R2, 100*c.Worst)
 	fmt.Fprintf(&b, "| %s | least, ms | median, ms | fitted, ms |\n| ---: | ---: | ---: | ---: |\n", c.Size)
 	for i, x := range c.X {
 		fmt.Fprintf(&b, "| %g | %.2f | %.2f | %.2f |\n", x, 1e3*c.Least[i], 1e3*c.Seconds[i], 1e3*c.Fitted[i])
