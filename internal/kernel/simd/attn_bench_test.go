@@ -15,7 +15,7 @@ import (
 // backward, at every level and type: the rate of its own matrix work in
 // GFLOP/s (4·B·N·T²·K forward, 2.5 times that backward, half of both when
 // causal), its share of the product rate that the same backend reaches in
-// registers, probed around each call, and the time as a multiple of what its
+// registers, probed before each call, and the time as a multiple of what its
 // matrix work takes at the rate of a large Linear of the same backend.
 func BenchmarkAttention(b *testing.B) {
 	for _, l := range Levels {
@@ -69,11 +69,12 @@ func benchmarkAttention(b *testing.B, l Level, dt kernel.DType, s kernel.Attenti
 				be.Attention(o, lse, qkv, s)
 				op.run(be)
 				be.Linear(y, x, w)
+				rounds := 1 + int(op.flops/65536/float64(threads)) // about as long as the call
 				var probed float64
 				var probe, work, linear time.Duration
 				for range b.N {
 					t0 := time.Now()
-					probed += be.ProbeProducts(dt, 500)
+					probed += be.ProbeProducts(dt, rounds)
 					t1 := time.Now()
 					op.run(be)
 					t2 := time.Now()

@@ -1,7 +1,7 @@
 // Attention of bf16 activations on AMX tiles. Rotated q and k, the
 // probabilities and their gradients are rounded to bf16 before a product; sums
-// are float. Otherwise as vec_attn_body.h: one chunk for each (batch, head), a
-// block of queries at a time.
+// are float. One chunk for each (batch, head), a block of queries at a time
+// against all keys, with an exact softmax.
 #if defined(__x86_64__)
 #include "vec.h"
 #include <stddef.h>
