@@ -199,12 +199,57 @@ DL_INLINE void tile_(const int h, const int nv, int w, int depth, const dl_gemm_
 	finish(h, w, t, o);
 }
 
+#if defined(DL_HALF_MADD)
+// half_ is tile_ for columns that half a vector holds, of which the processor
+// broadcasts twice as many in a cycle: one column over a multiple of NR costs
+// half as much.
+DL_INLINE void half_(const int h, int w, int depth, const dl_gemm_left *a, const float *b, const dl_gemm_out *o) {
+	enum { GROUPS = (MR + 2) / 3 };
+	__m256 acc[MR];
+	const char *g[GROUPS];
+	size_t row = a->row, step = a->step;
+#pragma GCC unroll 16
+	for (int k = 0; k < (h + 2) / 3; k++) g[k] = a->p + 3 * k * row;
+#pragma GCC unroll 16
+	for (int i = 0; i < h; i++) acc[i] = _mm256_setzero_ps();
+	for (int d = 0; d < depth - a->odd; d++, b += NR) {
+		__m256 bv = _mm256_loadu_ps(b);
+#pragma GCC unroll 16
+		for (int i = 0; i < h; i++) {
+			float f;
+			memcpy(&f, g[i / 3] + i % 3 * row, 4);
+			acc[i] = DL_HALF_MADD(_mm256_set1_ps(f), bv, acc[i]);
+		}
+#pragma GCC unroll 16
+		for (int k = 0; k < (h + 2) / 3; k++) {
+			g[k] += step;
+			__asm__("" : "+r"(g[k]));
+		}
+	}
+	float t[MR * NR] = {0};
+#pragma GCC unroll 16
+	for (int i = 0; i < h; i++) {
+		uint16_t last = 0;
+		if (a->odd) {
+			memcpy(&last, g[i / 3] + i % 3 * row, 2);
+			acc[i] = DL_HALF_MADD(_mm256_castsi256_ps(_mm256_set1_epi32(last)), _mm256_loadu_ps(b), acc[i]);
+		}
+		_mm256_storeu_ps(t + i * NR, acc[i]);
+	}
+	finish(h, w, t, o);
+}
+#else
+#define half_(h, ...) tile_(h, 1, __VA_ARGS__)
+#endif
+
 #define DL_TILE_CASE(H)                               \
 	case H:                                           \
 		if (w > VL)                                   \
 			tile_(H, NV, w, depth, a, bf, out);       \
-		else                                          \
+		else if (w > VL / 2)                          \
 			tile_(H, 1, w, depth, a, bf, out);        \
+		else                                          \
+			half_(H, w, depth, a, bf, out);           \
 		break
 
 static void tile(int h, int w, int depth, const dl_gemm_left *a, const uint32_t *b, const dl_gemm_out *out) {
