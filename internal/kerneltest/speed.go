@@ -38,16 +38,16 @@ func (c *Case) speed(b *testing.B, be kernel.Backend, typ kernel.DType) {
 	var work, copying time.Duration
 	b.ResetTimer()
 	for range b.N {
-		t0 := time.Now()
+		t0 := b.Elapsed()
 		for range batch {
 			probe()
 		}
-		t1 := time.Now()
+		t1 := b.Elapsed()
 		for range batch {
 			c.Call(be, v)
 		}
-		copying += t1.Sub(t0)
-		work += time.Since(t1)
+		copying += t1 - t0
+		work += b.Elapsed() - t1
 	}
 	calls := float64(b.N * batch)
 	b.ReportMetric(float64(work.Nanoseconds())/calls, "ns/op")
