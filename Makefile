@@ -77,8 +77,40 @@ tsan:
 		internal/kernel/simd/testdata/pool_race.c internal/kernel/simd/pool.c -lpthread
 	bin/pool_race
 
-bench:
-	$(GO) test -run '^$$' -bench . ./...
+# Every figure of speed in one table, some 15 minutes on 2 quiet cores: steps and
+# products beside PyTorch's (skipped without python3-torch), gradient errors,
+# growth, kernels. Narrow it with, say,
+#   make bench BENCH_STEPS='-configs A -rounds 2' BENCH_PRODUCTS='-shapes 4' BENCH_GRADIENTS='-configs A -train 0'
+# A part of which the variable is "no" is left out.
+BENCH_OUT       ?= bench.out
+BENCH_STEPS     ?=
+BENCH_PRODUCTS  ?=
+BENCH_GRADIENTS ?= -configs A,C -train 20
+BENCH_GROWTH    ?= -rounds 3
+BENCH_PIECES    ?= -bench 'Attention|Kernels|Probes' -benchtime 20ms ./internal/kernel/simd
+
+bench: build
+	$(GO) build $(FLAGS) -o bin/bench/ ./bench/steps ./bench/products ./bench/gradients ./bench/growth
+	@rm -rf $(BENCH_OUT) && mkdir $(BENCH_OUT)
+ifneq ($(BENCH_STEPS),no)
+	bin/bench/steps -out $(BENCH_OUT)/table.md -json $(BENCH_OUT)/steps.json $(BENCH_STEPS)
+endif
+ifneq ($(BENCH_PRODUCTS),no)
+	bin/bench/products -out $(BENCH_OUT)/table.md -json $(BENCH_OUT)/products.json $(BENCH_PRODUCTS)
+endif
+ifneq ($(BENCH_GRADIENTS),no)
+	bin/bench/gradients -out $(BENCH_OUT)/table.md -json $(BENCH_OUT)/gradients.json $(BENCH_GRADIENTS)
+endif
+ifneq ($(BENCH_GROWTH),no)
+	@printf '## Growth\n\n' >>$(BENCH_OUT)/table.md
+	bin/bench/growth -picture $(BENCH_OUT)/growth.png -json $(BENCH_OUT)/growth.json $(BENCH_GROWTH) >>$(BENCH_OUT)/table.md
+endif
+ifneq ($(BENCH_PIECES),no)
+	@printf '\n## Pieces\n\n```\n' >>$(BENCH_OUT)/table.md
+	$(GO) test -run '^$$' $(BENCH_PIECES) >>$(BENCH_OUT)/table.md
+	@printf '```\n' >>$(BENCH_OUT)/table.md
+endif
+	@echo "bench: the table is $(BENCH_OUT)/table.md, all figures are in $(BENCH_OUT)/*.json"
 
 lint:
 	@test -z "$$(gofmt -l .)" || { echo "not formatted by gofmt:"; gofmt -l .; exit 1; }

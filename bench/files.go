@@ -22,8 +22,11 @@ func Append(path, text string) error {
 	return f.Close()
 }
 
-// WriteJSON writes v to a file, indented.
+// WriteJSON writes v to a file, indented; "" is no file.
 func WriteJSON(path string, v any) error {
+	if path == "" {
+		return nil
+	}
 	raw, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err

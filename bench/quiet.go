@@ -10,8 +10,8 @@ import (
 )
 
 // A machine that does other work meanwhile measures that work too, and badly:
-// OpenMP's waiting threads lose their processors to it, which makes a step of
-// PyTorch 5 to 10 times slower. So a sample counts only when processes other
+// OpenMP's threads wait for one that lost its processor to it, which made a
+// step of PyTorch 6 times slower. So a sample counts only when processes other
 // than the two sides used less than this share of one core.
 const quietShare = 0.10
 

@@ -75,10 +75,8 @@ func run(kernel string, configs []string, train int, out, js string) error {
 			fmt.Fprint(os.Stderr, r.line())
 		}
 	}
-	if js != "" {
-		if err := bench.WriteJSON(js, doc); err != nil {
-			return err
-		}
+	if err := bench.WriteJSON(js, doc); err != nil {
+		return err
 	}
 	return bench.Append(out, doc.markdown())
 }

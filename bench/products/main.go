@@ -5,8 +5,8 @@
 //	go run ./bench/products [-precisions bf16,fp32] [-threads 2,1] [-kernel auto] [-rounds 3] [-shapes 40] [-out FILE] [-json FILE]
 //
 // A round is: ceiling probe, ours, ceiling probe, the peer's; each product is
-// repeated for some milliseconds. Ratios and shares of the ceiling are taken
-// within a round, figures are medians of rounds.
+// repeated for some milliseconds. Ratios and shares of the ceiling (the higher
+// probe of the two) are taken within a round, figures are medians of rounds.
 package main
 
 import (
@@ -79,10 +79,8 @@ func run(kernel string, precisions, threads []string, rounds int, list []shape, 
 				return err
 			}
 			doc.Groups = append(doc.Groups, g)
-			if js != "" {
-				if err := bench.WriteJSON(js, doc); err != nil {
-					return err
-				}
+			if err := bench.WriteJSON(js, doc); err != nil {
+				return err
 			}
 		}
 	}
@@ -174,7 +172,7 @@ func (p *product) measure(us, them *bench.Process, precision string, rounds int,
 		}
 		mine := bench.SpreadOf(a.Seconds).Median
 		seconds = append(seconds, mine)
-		if ceiling := (before.GFLOPS + after.GFLOPS) / 2; ceiling > 0 {
+		if ceiling := max(before.GFLOPS, after.GFLOPS); ceiling > 0 {
 			share = append(share, p.Shape.flop()/1e9/mine/ceiling)
 		}
 		if them != nil {

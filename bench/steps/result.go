@@ -20,11 +20,11 @@ func (s *samples) ceiling(i int, before, after float64) {
 	s.before, s.after = append(s.before[:i], before), append(s.after[:i], after)
 }
 
-// ceilings are the means of the probes before and after, in GFLOP/s.
+// ceilings are the higher of the probes before and after, in GFLOP/s.
 func (s samples) ceilings() []float64 {
 	c := make([]float64, len(s.before))
 	for i := range c {
-		c[i] = (s.before[i] + s.after[i]) / 2
+		c[i] = max(s.before[i], s.after[i])
 	}
 	return c
 }
