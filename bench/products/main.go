@@ -46,12 +46,14 @@ func main() {
 var kinds = []string{"forward", "dx", "dw"}
 
 // A side repeats a product for workTime, a probe takes probeTime; waiting
-// threads of the side before get settle to go to sleep (OpenBLAS's take 25 ms).
+// threads of the side before get settle to go to sleep, those of OpenBLAS
+// settleFor: they spin for a tenth of a second and halve what ours and the
+// probe reach.
 const (
 	workTime  = 0.015
 	probeTime = 0.008
 	settle    = 4 * time.Millisecond
-	settleFor = 28 * time.Millisecond
+	settleFor = 150 * time.Millisecond
 )
 
 func run(kernel string, precisions, threads []string, rounds int, list []shape, out, js string) error {
