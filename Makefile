@@ -82,7 +82,7 @@ tsan:
 # growth, kernels. Narrow it with, say,
 #   make bench BENCH_STEPS='-configs A -rounds 2' BENCH_PRODUCTS='-shapes 4' BENCH_GRADIENTS='-configs A -train 0'
 # A part of which the variable is "no" is left out.
-BENCH_OUT       ?= bench.out
+BENCH_OUT       ?= runs/bench
 BENCH_STEPS     ?=
 BENCH_PRODUCTS  ?=
 BENCH_GRADIENTS ?= -configs A,C -train 20
@@ -91,7 +91,7 @@ BENCH_PIECES    ?= -bench 'Attention|Kernels|Probes' -benchtime 20ms ./internal/
 
 bench: build
 	$(GO) build $(FLAGS) -o bin/bench/ ./bench/steps ./bench/products ./bench/gradients ./bench/growth
-	@rm -rf $(BENCH_OUT) && mkdir $(BENCH_OUT)
+	@rm -rf $(BENCH_OUT) && mkdir -p $(BENCH_OUT)
 ifneq ($(BENCH_STEPS),no)
 	bin/bench/steps -out $(BENCH_OUT)/table.md -json $(BENCH_OUT)/steps.json $(BENCH_STEPS)
 endif

@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
+
+	"deeploop/internal/cli"
 )
 
 // Machine says where and when figures were measured, and of what.
@@ -24,17 +25,11 @@ type Machine struct {
 	Peer      string   `json:"peer"`             // its version, or why there is none
 }
 
-// ThisMachine asks the system (Linux: /proc) and git.
+// ThisMachine asks the system (Linux: /proc); the commit is the program's own.
 func ThisMachine() Machine {
 	m := Machine{
-		Date: time.Now().UTC().Format("2006-01-02 15:04 MST"), Commit: "unknown", Processor: runtime.GOARCH,
+		Date: time.Now().UTC().Format("2006-01-02 15:04 MST"), Commit: cli.Commit(), Processor: runtime.GOARCH,
 		Cores: runtime.NumCPU(), System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(),
-	}
-	if out, err := exec.Command("git", "rev-parse", "--short=12", "HEAD").Output(); err == nil {
-		m.Commit = strings.TrimSpace(string(out))
-		if exec.Command("git", "diff", "--quiet", "HEAD").Run() != nil {
-			m.Commit += "-dirty"
-		}
 	}
 	info, _ := os.ReadFile("/proc/cpuinfo")
 	for line := range bytes.Lines(info) {

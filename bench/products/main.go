@@ -47,7 +47,7 @@ var kinds = []string{"forward", "dx", "dw"}
 
 // A side repeats a product for workTime, a probe takes probeTime; waiting
 // threads of the side before get settle to go to sleep, those of OpenBLAS
-// settleFor: they spin for a tenth of a second and halve what ours and the
+// settleFor: with 30 ms they still spun and halved what ours and the
 // probe reach.
 const (
 	workTime  = 0.015

@@ -189,7 +189,7 @@ const (
 	roundTime  = 0.3
 	enoughTime = 60 * time.Second
 	probeTime  = 0.06
-	settle     = 150 * time.Millisecond // lets the other side's waiting threads go to sleep; OpenBLAS's spin for 100 ms
+	settle     = 150 * time.Millisecond // lets the other side's waiting threads go to sleep; 30 ms were too few for OpenBLAS's
 )
 
 func (r *runner) alternate(s sides, res *result) error {
