@@ -33,15 +33,34 @@ DL_INLINE __m128i vnarrow_(vf v) {
 }
 DL_INLINE vf vloadh(const uint16_t *p) { return vwiden_(_mm_loadu_si128((const __m128i *)p)); }
 DL_INLINE void vstoreh(uint16_t *p, vf v) { _mm_storeu_si128((__m128i *)p, vnarrow_(v)); }
+// The first n elements are moved as a four, a two and a one.
 DL_INLINE vf vloadh_n(const uint16_t *p, int n) {
-	uint16_t t[8] = {0};
-	for (int i = 0; i < n; i++) t[i] = p[i];
-	return vloadh(t);
+	if (n == 8) return vloadh(p);
+	uint64_t four = 0;
+	uint32_t two = 0;
+	if (n & 4) memcpy(&four, p, 8);
+	if (n & 2) memcpy(&two, p + (n & 4), 4);
+	const uint64_t one = n & 1 ? p[n - 1] : 0, rest = n & 2 ? two | one << 32 : one;
+	return vwiden_(n & 4 ? _mm_set_epi64x((long long)rest, (long long)four) : _mm_cvtsi64_si128((long long)rest));
 }
 DL_INLINE void vstoreh_n(uint16_t *p, vf v, int n) {
-	uint16_t t[8];
-	vstoreh(t, v);
-	for (int i = 0; i < n; i++) p[i] = t[i];
+	__m128i h = vnarrow_(v);
+	if (n == 8) {
+		_mm_storeu_si128((__m128i *)p, h);
+		return;
+	}
+	if (n & 4) {
+		_mm_storel_epi64((__m128i *)p, h);
+		h = _mm_unpackhi_epi64(h, h);
+		p += 4;
+	}
+	if (n & 2) {
+		const int two = _mm_cvtsi128_si32(h);
+		memcpy(p, &two, 4);
+		h = _mm_srli_epi64(h, 32);
+		p += 2;
+	}
+	if (n & 1) *p = (uint16_t)_mm_cvtsi128_si32(h);
 }
 DL_INLINE vf vadd(vf a, vf b) { return _mm256_add_ps(a, b); }
 DL_INLINE vf vsub(vf a, vf b) { return _mm256_sub_ps(a, b); }

@@ -50,8 +50,8 @@ static void ACT(times_queries)(float *sums, const DL_NAME(attn_sizes) *z, const 
 		for (int j = i; next.p && j < i + r; j++)
 			for (int c = 0; c < k; c += 64 / (int)sizeof(act)) __builtin_prefetch(next.p + j * next.stride + c, 1, 2);
 		for (int c = 0; c < z->kd;) {
-			const int vecs = DL_NAME(next_width)((z->kd - c) / VL, MUL_VECS);
-			DL_NAME(mul)(sums + (int64_t)i * z->kd + c, z->kd, (DL_NAME(left)){(const float *)(a + i * ld), ld / PER, 1}, b + c, z->kd, r, vecs, (n + PER - 1) / PER, 1, NULL);
+			const int vecs = DL_NAME(half_width)(k - c), width = DL_NAME(mul_width)(k - c, vecs);
+			DL_NAME(mul)(sums + (int64_t)i * z->kd + c, z->kd, (DL_NAME(left)){(const float *)(a + i * ld), ld / PER, 1}, b + c, z->kd, r, width, (n + PER - 1) / PER, 1, NULL);
 			c += vecs * VL;
 		}
 	}
@@ -93,9 +93,9 @@ static void ACT(attn_back_chunk)(void *arg, int chunk, int thread) {
 			const int gn = dl_min(gl, t - g0), most = a->causal ? dl_min(m, g0 + gn - k0) : m; // keys that the group sees
 			if (most <= 0) continue;
 			for (int i0 = g0, nq; i0 < g0 + gl; i0 += nq) {
-				const int vecs = DL_NAME(next_width)((g0 + gl - i0) / VL, MUL_VECS), at = i0 - g0;
+				const int vecs = DL_NAME(half_width)(dl_min(g0 + gl, t) - i0), at = i0 - g0;
 				nq = vecs * VL;
-				const int n = dl_min(nq, t - i0), seen = a->causal ? dl_min(m, i0 + n - k0) : m;
+				const int n = dl_min(nq, t - i0), mv = DL_NAME(mul_width)(n, vecs), seen = a->causal ? dl_min(m, i0 + n - k0) : m;
 				float *qb = qf + (int64_t)i0 * z.w, *db = df + (int64_t)i0 * z.w, *dqb = dq + (int64_t)i0 * z.rows;
 				if (k0 == p0) {
 					ACT(pack)(NULL, qb, nq, qi + (int64_t)i0 / PER * z.kd, temp, &z, ACT(rows_at)(qs, i0), ACT(rows_at)(dos, i0), i0, n, a, 1);
@@ -112,13 +112,13 @@ static void ACT(attn_back_chunk)(void *arg, int chunk, int thread) {
 						}
 						continue;
 					}
-					DL_NAME(mul)(s, nq, (DL_NAME(left)){kb + (int64_t)j * z.ldr, z.ldr, 1}, qb, nq, r, vecs, z.w, 0, NULL);
-					DL_NAME(mul)(g, nq, (DL_NAME(left)){vb + (int64_t)j * z.ldr, z.ldr, 1}, db, nq, r, vecs, z.w, 0, NULL);
+					DL_NAME(mul)(s, nq, (DL_NAME(left)){kb + (int64_t)j * z.ldr, z.ldr, 1}, qb, nq, r, mv, z.w, 0, NULL);
+					DL_NAME(mul)(g, nq, (DL_NAME(left)){vb + (int64_t)j * z.ldr, z.ldr, 1}, db, nq, r, mv, z.w, 0, NULL);
 					if (j + r > m || (a->causal && k0 + j + r > i0)) DL_NAME(mask)(s, nq, r, vecs, m - j, a->causal, k0 + j, i0);
 					DL_NAME(grad)(pj, dj, gl, dp + (int64_t)j / PER * gl + at, gl, s, g, nq, r, vecs, c, lse + i0, delta + i0);
 				}
 				if (seen <= 0) continue;
-				DL_NAME(mul)(dqb, nq, (DL_NAME(left)){kc, 1, z.kd}, dp + at, gl, k, vecs, (seen + PER - 1) / PER, k0 > p0, NULL);
+				DL_NAME(mul)(dqb, nq, (DL_NAME(left)){kc, 1, z.kd}, dp + at, gl, k, mv, (seen + PER - 1) / PER, k0 > p0, NULL);
 				const int next = k0 + z.keys;
 				if (z.parts == 1 && (next >= t || (a->causal && next >= i0 + n))) ACT(dq_out)(dqs, dqb, 1, 0, nq, i0, n, rows, &z, a);
 			}
@@ -142,7 +142,7 @@ static void ACT(dq_chunk)(void *arg, int head, int thread) {
 	for (int g0 = 0, gl; g0 < t; g0 += gl) {
 		gl = DL_NAME(next_width)((z.tp - g0) / VL, GROUP) * VL;
 		for (int i0 = g0, nq; i0 < g0 + gl; i0 += nq) {
-			nq = DL_NAME(next_width)((g0 + gl - i0) / VL, MUL_VECS) * VL;
+			nq = DL_NAME(half_width)(dl_min(g0 + gl, t) - i0) * VL;
 			const int n = dl_min(nq, t - i0), parts = a->causal ? dl_min(z.parts, (i0 + n - 1) / z.part + 1) : z.parts;
 			ACT(dq_out)(dqs, a->dq + head * z.parts * apart + i0 * z.rows, parts, apart, nq, i0, n, rows, &z, a);
 		}

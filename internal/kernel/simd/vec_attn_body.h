@@ -183,16 +183,16 @@ static void ACT(attn_chunk)(void *arg, int chunk, int thread) {
 	ACT(pack)(kr, NULL, 0, NULL, NULL, &z, ks, vs, 0, last, a, 1);
 	ACT(pack)(NULL, NULL, 0, vi, temp, &z, vs, a->asking < last ? none : qs, 0, last, a, 0);
 	for (int i0 = q0; i0 < q1;) {
-		const int vecs = DL_NAME(next_width)((q1 - i0 + VL - 1) / VL, MUL_VECS), nq = vecs * VL, n = dl_min(nq, q1 - i0);
+		const int vecs = DL_NAME(half_width)(q1 - i0), nq = vecs * VL, n = dl_min(nq, q1 - i0), mv = DL_NAME(mul_width)(n, vecs);
 		const int seen = a->causal ? dl_min(last, i0 + nq) : last;
 		DL_NAME(soft) x;
 		ACT(pack)(NULL, qf, nq, NULL, temp, &z, ACT(rows_at)(qs, i0), ACT(rows_at)(os, i0), i0, n, a, 1);
 		for (int k0 = 0; k0 < seen; k0 += z.keys) {
 			const int m = dl_min(z.keys, seen - k0);
-			DL_NAME(mul)(s, nq, (DL_NAME(left)){kr + (int64_t)k0 * z.ldr, z.ldr, 1}, qf, nq, m, vecs, z.w, 0, NULL);
+			DL_NAME(mul)(s, nq, (DL_NAME(left)){kr + (int64_t)k0 * z.ldr, z.ldr, 1}, qf, nq, m, mv, z.w, 0, NULL);
 			if (a->causal && k0 + m > i0) DL_NAME(mask)(s, nq, m, vecs, m, 1, k0, i0);
 			DL_NAME(softmax)(&x, s, nq, m, vecs, c, k0 == 0);
-			DL_NAME(mul)(y, nq, (DL_NAME(left)){vi + (int64_t)k0 / PER * z.kd, 1, z.kd}, s, nq, k, vecs, (m + PER - 1) / PER, k0 > 0, k0 ? x.scale : NULL);
+			DL_NAME(mul)(y, nq, (DL_NAME(left)){vi + (int64_t)k0 / PER * z.kd, 1, z.kd}, s, nq, k, mv, (m + PER - 1) / PER, k0 > 0, k0 ? x.scale : NULL);
 		}
 		for (int v = 0; v < vecs && v * VL < n; v++) {
 			const int i = i0 + v * VL, m = dl_min(VL, q1 - i);

@@ -117,21 +117,64 @@ DL_INLINE void DL_NAME(mul_tile)(float *c, int64_t ldc, DL_NAME(left) a, const f
 }
 #endif
 
+// mul_half is mul_tile with the lower half of one vector; it clears the upper.
+// (With vectors of 8, halves win nothing.)
+#if defined(DL_VEC_PORTABLE) || VL < 16
+enum { HALF = 0 };
+#else
+enum { HALF = VL / 2, HALF_ROWS = 8 };
+#if DL_PAIR
+#define hmadd(a, b, c) _mm256_dpbf16_ps(c, (__m256bh)(a), (__m256bh)(b))
+#else
+#define hmadd(a, b, c) _mm256_fmadd_ps(a, b, c)
+#endif
+DL_INLINE void DL_NAME(mul_half)(float *c, int64_t ldc, DL_NAME(left) a, const float *b, int64_t ldb, int depth, int add, const vf *scale, const int rows) {
+	__m256 s[HALF_ROWS];
+#pragma GCC unroll 8
+	for (int i = 0; i < rows; i++) {
+		s[i] = add ? _mm256_loadu_ps(c + i * ldc) : _mm256_setzero_ps();
+		if (scale) s[i] = _mm256_mul_ps(s[i], _mm512_castps512_ps256(scale[0]));
+	}
+	for (int d = 0; d < depth; d++) {
+		const __m256 r = _mm256_loadu_ps(b);
+#pragma GCC unroll 8
+		for (int i = 0; i < rows; i++) s[i] = hmadd(_mm256_set1_ps(a.p[i * a.row]), r, s[i]);
+		a.p += a.col;
+		b += ldb;
+	}
+#pragma GCC unroll 8
+	for (int i = 0; i < rows; i++) vstore(c + i * ldc, _mm512_zextps256_ps512(s[i]));
+}
+#undef hmadd
+#endif
+
 // mul: c[m][nv vectors] = Σ_d a(·, d)·b[d][nv vectors], with add plus what c
 // holds, times scale, a value for each column, where given. m is rounded up, to
-// MUL_ROWS at most; nv is at most MUL_VECS.
+// MUL_ROWS at most; nv is at most MUL_VECS, and 0 for the lower half of one
+// vector, the upper half of which becomes zero.
 static void DL_NAME(mul)(float *c, int64_t ldc, DL_NAME(left) a, const float *b, int64_t ldb, int m, int nv, int depth, int add, const vf *scale) {
 	int i = 0;
-#define TILE(rows) \
-	BY_WIDTH(nv, DL_NAME(mul_tile), c + i * ldc, ldc, ((DL_NAME(left)){a.p + i * a.row, a.row, a.col}), b, ldb, depth, add, scale, rows)
+#define LEFT ((DL_NAME(left)){a.p + i * a.row, a.row, a.col})
+#define TILE(rows) BY_WIDTH(nv, DL_NAME(mul_tile), c + i * ldc, ldc, LEFT, b, ldb, depth, add, scale, rows)
 #if defined(DL_VEC_PORTABLE)
 	for (; i < m; i += 4) TILE(4);
 #else
+#if VL == 16
+#define TILE_HALF(rows) DL_NAME(mul_half)(c + i * ldc, ldc, LEFT, b, ldb, depth, add, scale, rows)
+	if (nv == 0) {
+		for (; m - i >= HALF_ROWS; i += HALF_ROWS) TILE_HALF(HALF_ROWS);
+		for (; m - i > 2; i += 4) TILE_HALF(4);
+		for (; i < m; i += 2) TILE_HALF(2);
+		return;
+	}
+#undef TILE_HALF
+#endif
 	for (; m - i >= MUL_ROWS; i += MUL_ROWS) TILE(MUL_ROWS);
 	for (; MUL_ROWS > 4 && m - i > 2; i += 4) TILE(4);
 	for (; i < m; i += 2) TILE(2);
 #endif
 #undef TILE
+#undef LEFT
 }
 
 // next_width is the width in vectors of the first of the fewest blocks, nearly
@@ -140,6 +183,17 @@ DL_INLINE int DL_NAME(next_width)(int nv, int most) {
 	const int parts = (nv + most - 1) / most;
 	return (nv + parts - 1) / parts;
 }
+
+// half_width is the width in vectors of the next block of n lanes that are left:
+// as next_width, but what fits into half a vector at the end is a block of its
+// own.
+DL_INLINE int DL_NAME(half_width)(int n) {
+	const int rest = n % VL, alone = rest <= HALF && n > VL;
+	return DL_NAME(next_width)(n / VL + (rest > 0 && !alone), MUL_VECS);
+}
+
+// mul_width is what mul wants to hear about a block of n lanes.
+DL_INLINE int DL_NAME(mul_width)(int n, int vecs) { return n <= HALF ? 0 : vecs; }
 
 // flip: dst[w][ld], VL columns of it, = VL rows of w words transposed.
 DL_INLINE void DL_NAME(flip)(float *dst, int64_t ld, const float *src, int64_t lds, int w) {

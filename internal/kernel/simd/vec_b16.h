@@ -5,6 +5,8 @@
 #undef ast
 #undef ald_n
 #undef ast_n
+#undef ald_r
+#undef ast_r
 #undef alds
 #undef asts
 #undef ast1
@@ -15,6 +17,8 @@
 #define ast vstoreh
 #define ald_n vloadh_n
 #define ast_n vstoreh_n
+#define ald_r vloadh_r
+#define ast_r vstoreh_r
 #define alds vloadsh
 #define asts vstoresh
 #define ast1(p, f) (*(p) = dl_to_bf16(f))

@@ -5,6 +5,8 @@
 #undef ast
 #undef ald_n
 #undef ast_n
+#undef ald_r
+#undef ast_r
 #undef alds
 #undef asts
 #undef ast1
@@ -15,6 +17,8 @@
 #define ast vstore
 #define ald_n vload_n
 #define ast_n vstore_n
+#define ald_r vload_r
+#define ast_r vstore_r
 #define alds vloads
 #define asts vstores
 #define ast1(p, f) (*(p) = (f))

@@ -89,3 +89,38 @@ DL_INLINE void vstoresh(uint16_t *p, const vf *v, int n, int k) {
 	else if (n == 1) vstoreh(p, v[0]);
 	else EACH(j, n / 2) vstoreh2(p + 2 * j * VL, v + 2 * j);
 }
+
+// Lanes f to k-1 of a vector in memory, 0 <= f < k <= VL; the others read as 0
+// and stay untouched. f is 0 where LINES is.
+#if !defined(DL_VEC_PORTABLE) && VL == 16
+#define LINES 1
+DL_INLINE __mmask16 vlanes_(int f, int k) { return (__mmask16)(vmask_(k) & ~vmask_(f)); }
+DL_INLINE vf vload_r(const float *p, int f, int k) { return _mm512_maskz_loadu_ps(vlanes_(f, k), p); }
+DL_INLINE void vstore_r(float *p, vf v, int f, int k) { _mm512_mask_storeu_ps(p, vlanes_(f, k), v); }
+DL_INLINE vf vloadh_r(const uint16_t *p, int f, int k) { return vwiden_(_mm256_maskz_loadu_epi16(vlanes_(f, k), p)); }
+DL_INLINE void vstoreh_r(uint16_t *p, vf v, int f, int k) { _mm256_mask_storeu_epi16(p, vlanes_(f, k), vnarrow_(v)); }
+// vturn moves lane f to lane 0, f+1 to 1 and so on, around.
+DL_INLINE vf vturn(vf v, int f) {
+	const __m512i lanes = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+	return _mm512_permutexvar_ps(_mm512_add_epi32(lanes, _mm512_set1_epi32(f)), v);
+}
+#else
+#define LINES 0
+DL_INLINE vf vload_r(const float *p, int f, int k) { return (void)f, vload_n(p, k); }
+DL_INLINE void vstore_r(float *p, vf v, int f, int k) { (void)f, vstore_n(p, v, k); }
+DL_INLINE vf vloadh_r(const uint16_t *p, int f, int k) { return (void)f, vloadh_n(p, k); }
+DL_INLINE void vstoreh_r(uint16_t *p, vf v, int f, int k) { (void)f, vstoreh_n(p, v, k); }
+DL_INLINE vf vturn(vf v, int f) { return (void)f, v; }
+#endif
+
+// LOADR and STORER move a group of n vectors, or the lanes f to k-1 of one.
+#define LOADR(loads, load_r, v, p, n, f, k)                  \
+	do {                                                     \
+		if ((f) == 0 && (k) == VL) loads(v, p, n, VL);       \
+		else (v)[0] = load_r(p, f, k);                       \
+	} while (0)
+#define STORER(stores, store_r, p, v, n, f, k)               \
+	do {                                                     \
+		if ((f) == 0 && (k) == VL) stores(p, v, n, VL);      \
+		else store_r(p, (v)[0], f, k);                       \
+	} while (0)
