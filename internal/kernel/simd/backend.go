@@ -60,6 +60,11 @@ type Backend struct {
 	threads int
 	pool    *C.dl_pool
 	bf16    C.int // engine for products of bf16 (tests set others)
+
+	// scratch holds the packed copy of a weight that was asked for once; see
+	// Backend.pack.
+	scratch   kernel.Buf
+	inScratch *packed
 }
 
 var _ kernel.Backend = (*Backend)(nil)

@@ -31,12 +31,19 @@ const (
 // packs is what a Backend keeps in Weight.Packed: copies of the matrix in the
 // order in which products read it, one for each engine and direction that has
 // been asked for. Buffers are reused from version to version.
+//
+// A copy that is used once per version needs no memory of its own: it is made
+// in scratch that all weights share. The first copy of a weight goes there;
+// when the same version is asked for again and the scratch holds another, the
+// weight gets a buffer and keeps it. So a step that uses a weight once in each
+// direction keeps no copy, and one that loops packs once per version, after
+// the first.
 type packs struct {
 	slots [3][2]packed // by engine and layout
 }
 
 type packed struct {
-	buf     kernel.Buf
+	buf     kernel.Buf     // absent: in scratch, if anywhere
 	data    unsafe.Pointer // the matrix that was packed
 	version uint64
 	rows    int
@@ -52,17 +59,33 @@ func (b *Backend) pack(w *kernel.Weight, engine, layout C.int) unsafe.Pointer {
 		w.Packed, w.PackedBy = ps, b
 	}
 	s := &ps.slots[engine][layout]
-	if s.ok && s.version == w.Version && s.data == w.Data.Ptr() && s.rows == w.Rows {
+	again := s.ok && s.version == w.Version && s.data == w.Data.Ptr() && s.rows == w.Rows
+	kept := !s.buf.Absent()
+	switch {
+	case again && kept:
 		return s.buf.Ptr()
+	case again && b.inScratch == s:
+		return b.scratch.Ptr()
 	}
 	n, k := C.int(w.Rows), C.int(w.Cols)
 	size := int(C.dl_gemm_packed_bytes(C.int(b.level), engine, layout, n, k)) / 4
-	if s.buf.Len() != size {
-		s.buf = kernel.Alloc(kernel.Float32, size)
+	to := b.scratch
+	switch {
+	case kept || again:
+		if s.buf.Len() != size {
+			s.buf = kernel.Alloc(kernel.Float32, size)
+		}
+		to = s.buf
+	default:
+		if to.Len() < size {
+			b.scratch = kernel.Alloc(kernel.Float32, size)
+			to = b.scratch
+		}
+		b.inScratch = s
 	}
-	C.dl_gemm_pack(b.pool, C.int(b.level), engine, layout, s.buf.Ptr(), (*C.float)(w.Data.Ptr()), n, k)
+	C.dl_gemm_pack(b.pool, C.int(b.level), engine, layout, to.Ptr(), (*C.float)(w.Data.Ptr()), n, k)
 	s.data, s.version, s.rows, s.ok = w.Data.Ptr(), w.Version, w.Rows, true
-	return s.buf.Ptr()
+	return to.Ptr()
 }
 
 // ctype maps an activation type to C's; Float64 is the caller's bug.

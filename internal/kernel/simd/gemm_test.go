@@ -269,6 +269,10 @@ func TestPackedWeightsFollowTheirVersion(t *testing.T) {
 			b.LinearDX(dx, dy, w, false)
 			requireProduct(t, dx, kernel.Buf{}, matrix(dy, n), wm, m, k, n, "LinearDX")
 		}
+		for range 2 { // from the second time on the copies are the weight's own
+			check(b)
+			b.scratch, b.inScratch = kernel.Buf{}, nil // taken by another weight
+		}
 		check(b)
 		old := w.Packed.(*packs).slots
 		fill(r, w.Data)
@@ -291,6 +295,72 @@ func TestPackedWeightsFollowTheirVersion(t *testing.T) {
 		w.Version++
 		fill(r, w.Data)
 		check(b)
+	})
+}
+
+// Weights that are used once per version share the scratch; one that is used
+// again while another has taken it gets a copy of its own and keeps it.
+func TestPackedOnceInScratch(t *testing.T) {
+	eachBackend(t, []int{2}, func(t *testing.T, b *Backend) {
+		r := rand.New(rand.NewPCG(7, 8))
+		const m = 9
+		type use struct {
+			w     *kernel.Weight
+			x, y  kernel.Buf
+			check func()
+		}
+		var uses []use
+		for i := range 4 {
+			n, k := 30+17*i, 70-9*i
+			u := use{
+				w: &kernel.Weight{Data: kernel.Alloc(kernel.Float32, n*k), Rows: n, Cols: k},
+				x: fill(r, kernel.Alloc(kernel.Float32, m*k)), y: kernel.Alloc(kernel.Float32, m*n),
+			}
+			u.check = func() {
+				t.Helper()
+				b.Linear(u.y, u.x, u.w)
+				requireProduct(t, u.y, kernel.Buf{}, matrix(u.x, k), matrix(u.w.Data, k).t(), m, n, k, "Linear")
+			}
+			uses = append(uses, u)
+		}
+		write := func() {
+			for _, u := range uses {
+				fill(r, u.w.Data)
+				u.w.Version++
+			}
+		}
+		own := func(u use) int {
+			total := 0
+			for _, e := range u.w.Packed.(*packs).slots {
+				for _, s := range e {
+					total += s.buf.Len()
+				}
+			}
+			return total
+		}
+		for range 3 {
+			write()
+			for _, u := range uses {
+				u.check()
+				u.check() // still in the scratch
+			}
+		}
+		for _, u := range uses {
+			require.Zero(t, own(u), "used once per version")
+		}
+		uses[1].check() // the last one has taken the scratch
+		require.NotZero(t, own(uses[1]))
+		for range 2 {
+			write()
+			for _, u := range uses {
+				u.check()
+			}
+			before := copyOf(uses[1].y)
+			fill(r, uses[1].w.Data) // without a new version
+			b.Linear(uses[1].y, uses[1].x, uses[1].w)
+			require.Equal(t, before.Bytes(), uses[1].y.Bytes(), "the same version must not be packed again")
+		}
+		require.Zero(t, own(uses[0]))
 	})
 }
 
