@@ -27,18 +27,21 @@ func gigabytes(bytes float64) string { return fmt.Sprintf("%.3g GB", bytes/1e9) 
 // nothing that would run is refused, and in floating point, so that no size
 // overflows. The architecture must have the dataset's sizes.
 func (c TrainConfig) CheckTraining(act kernel.DType, have uint64) error {
-	copies := 4 // weight, gradient, two moments
+	copies := 3 // weight, two moments
 	if c.EMA {
 		copies++
 	}
-	need := c.Arch.modelBytes(act, copies) + c.Arch.segmentBytes(act, c.GlobalBatchSize) + c.Arch.tapeBytes(act, c.GlobalBatchSize)
+	// Gradients are born where the tape dies: the larger of the two counts.
+	gradients := c.Arch.modelBytes(act, 1) - c.Arch.modelBytes(act, 0)
+	need := c.Arch.modelBytes(act, copies) + c.Arch.segmentBytes(act, c.GlobalBatchSize) +
+		max(gradients, c.Arch.tapeBytes(act, c.GlobalBatchSize))
 	return fits(fmt.Sprintf("training %d parameters on batches of %d rows", c.Arch.NumParams(), c.GlobalBatchSize),
 		need, have, "use a smaller global_batch_size or arch.hidden_size, or fewer layers")
 }
 
 // CheckEvaluation is CheckTraining for evaluating batches of so many rows.
 func (c Config) CheckEvaluation(act kernel.DType, batch int, have uint64) error {
-	const copies = 2 // a parameter always has room for its gradient
+	const copies = 1 // only a graph with gradient makes room for gradients
 	return fits(fmt.Sprintf("evaluating %d parameters on batches of %d rows", c.NumParams(), batch),
 		c.modelBytes(act, copies)+c.segmentBytes(act, batch), have, "use a smaller batch")
 }

@@ -138,6 +138,7 @@ func (s *Segment) inputs(b *graph.Builder) (zH, zL, x *graph.Node) {
 func (s *Segment) BuildGradient(scale float64) error {
 	m := s.Model
 	b := graph.NewBuilder(s.backend, m.Act)
+	b.FreshGradients = true // read before anything of this segment runs again
 	zH, zL, _ := s.inputs(b)
 	x := m.embed(b, s.Tokens, s.Puzzle, s.Batch)
 	b.Place(x, s.x) // where the calls without gradient have it
@@ -248,7 +249,8 @@ func (s *Segment) calls(list []deeploop.Module, toH, toL kernel.Buf) (zH, zL ker
 func (s *Segment) Embed() error { return s.embed.Run() }
 
 // Train runs one segment with losses and gradients and leaves the new states
-// in ZH and ZL. last says which rows are on their last allowed segment.
+// in ZH and ZL. last says which rows are on their last allowed segment. The
+// gradients are there until the Segment runs anything else.
 func (s *Segment) Train(last []bool) error {
 	copy(s.lastStep, last)
 	if err := s.Embed(); err != nil {

@@ -13,6 +13,7 @@ type Arena struct {
 	need int // bytes of the largest graph
 	mem  kernel.Buf
 	lent bool // mem belongs to another graph (Spec.Lends)
+	held bool // somebody holds parts of mem between runs: gradients
 }
 
 // reserve makes room for a graph.
@@ -23,6 +24,9 @@ func (a *Arena) memory() kernel.Buf {
 	if have := a.mem.Len() * a.mem.Type().Size(); have < a.need {
 		if a.lent {
 			panic("graph: a graph joined an arena after it was lent memory")
+		}
+		if a.held {
+			panic("graph: a graph joined an arena after gradients were laid there")
 		}
 		a.mem = kernel.Alloc(kernel.Float32, (a.need+3)/4)
 	}

@@ -27,6 +27,12 @@ type Builder struct {
 	// Round is the loop round that nodes added now belong to. The backward ops
 	// of parameters write to that round's gradient accumulator.
 	Round int
+	// FreshGradients says that each run of the graph has gradients of its own,
+	// which nobody reads after the next run of this graph or of one that it
+	// lends memory to. They then lie in the arena, each from its first write to
+	// the end of the run, where activations have died. Without it gradients
+	// have memory of their own and add up over runs until ZeroGrad.
+	FreshGradients bool
 
 	g      *G.ExprGraph
 	engine *engine
@@ -36,6 +42,7 @@ type Builder struct {
 	inputs map[*Node]kernel.Buf
 	placed map[*Node]kernel.Buf
 	params map[*Param]*Node
+	fresh  map[*GradBuf]bool // accumulators that lie in the arena
 }
 
 // NewBuilder starts an empty graph for a backend and an activation type.
@@ -50,6 +57,7 @@ func NewBuilder(backend kernel.Backend, act kernel.DType) *Builder {
 		placed:  map[*Node]kernel.Buf{},
 		nodes:   map[*op]*Node{},
 		params:  map[*Param]*Node{},
+		fresh:   map[*GradBuf]bool{},
 	}
 }
 
@@ -125,11 +133,12 @@ func (b *Builder) apply(s Spec) (*Node, *op) {
 	return n, o
 }
 
-// Token adds a side effect, the backward op of a parameter. Its scalar output
-// stands for the gradient in the graph and is never read.
-func (b *Builder) Token(name string, in []*Node, run func(in []kernel.Buf)) *Node {
+// Token adds a side effect, the backward op of a parameter, which writes some
+// accumulators. Its scalar output stands for the gradient in the graph and is
+// never read.
+func (b *Builder) Token(name string, in []*Node, run func(in []kernel.Buf), writes ...*GradBuf) *Node {
 	return b.Apply(Spec{
-		Name: name, In: in, Type: b.Act.Master(),
+		Name: name, In: in, Type: b.Act.Master(), Grads: writes,
 		Forward: func(_ kernel.Buf, in []kernel.Buf) { run(in) },
 	})
 }
@@ -145,6 +154,20 @@ func (b *Builder) Gradients(cost *Node, params []*Param) error {
 	}
 	if _, err := G.Grad(cost, wrt...); err != nil {
 		return fmt.Errorf("differentiate graph: %w", err)
+	}
+	if b.FreshGradients {
+		for o := range b.nodes {
+			for _, g := range o.Grads {
+				b.fresh[g] = true
+			}
+		}
+	}
+	for p := range b.params {
+		for _, g := range p.Grads {
+			if !b.fresh[g] {
+				g.allocate()
+			}
+		}
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func source(b *Builder, p *Param) *Node {
 				for i := range in[0].Len() {
 					g.Buf.SetAt(i, g.Buf.At(i)+in[0].At(i))
 				}
-			})}
+			}, g)}
 		},
 	})
 }
@@ -84,6 +84,7 @@ func TestPlannedMemoryGivesRightValues(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		const rows, cols = 2, 3
 		b := NewBuilder(ref.New(1), kernel.Float64)
+		b.FreshGradients = seed%2 == 1
 		params := []*Param{NewParam("p", kernel.Float64, rows, cols), NewParam("q", kernel.Float64, rows, cols)}
 		for _, p := range params {
 			for i := range p.Data.Len() {
@@ -387,4 +388,108 @@ func TestArenaIsLent(t *testing.T) {
 		require.Equal(t, 61.0, small.Buf(y).At(3))
 	}
 	require.True(t, arena.lent)
+}
+
+// chain is y = 2·(… 2·(p0 + p1) + p2 …) with the gradient of every p, all of one
+// size, and no reader of the forward values.
+func chain(t *testing.T, fresh bool, arena *Arena, params []*Param) *Runner {
+	b := NewBuilder(ref.New(1), kernel.Float64)
+	b.FreshGradients = fresh
+	if arena != nil {
+		b.Share(arena)
+	}
+	y := source(b, params[0])
+	for _, p := range params[1:] {
+		y = double(b, mix(b, y, source(b, p), 1, 1))
+	}
+	cost := total(b, y)
+	require.NoError(t, b.Gradients(cost, params))
+	run, err := b.Build(cost)
+	require.NoError(t, err)
+	t.Cleanup(func() { run.Close() })
+	return run
+}
+
+func newParams(n, cols int) []*Param {
+	var ps []*Param
+	for range n {
+		ps = append(ps, NewParam("p", kernel.Float64, 1, cols))
+	}
+	return ps
+}
+
+// requireChain compares gradients with those of chain, times so many runs.
+func requireChain(t *testing.T, params []*Param, runs float64) {
+	t.Helper()
+	want := runs
+	for i := len(params) - 1; i >= 0; i-- {
+		if i > 0 {
+			want *= 2
+		}
+		for j := range params[i].Grad().Len() {
+			require.Equal(t, want, params[i].Grad().At(j), "parameter %d", i)
+		}
+	}
+}
+
+// Fresh gradients lie in the arena, where the graph builds them at once, so
+// that an optimizer can keep where they are. Each run has its own, whether or
+// not somebody empties them.
+func TestFreshGradients(t *testing.T) {
+	const n, cols = 5, 32
+	params := newParams(n, cols)
+	for _, p := range params {
+		require.True(t, p.Grad().Absent(), "no memory before there is a graph with gradient")
+	}
+	run := chain(t, true, nil, params)
+	require.Len(t, run.plan.grads, n)
+	var kept []kernel.Buf
+	for _, p := range params {
+		kept = append(kept, p.Grad())
+		require.Equal(t, cols, p.Grad().Len())
+	}
+	for range 3 {
+		require.NoError(t, run.Run())
+		requireChain(t, params, 1)
+		for i, p := range params {
+			require.Equal(t, kept[i].Ptr(), p.Grad().Ptr())
+		}
+	}
+	own := newParams(n, cols)
+	other := chain(t, false, nil, own)
+	require.Empty(t, other.plan.grads)
+	planned, _ := run.PlannedBytes()
+	without, _ := other.PlannedBytes()
+	require.Less(t, planned, without+n*cols*8, "gradients take the place of what has died")
+
+	for i := range 3 { // those with memory of their own add up
+		require.NoError(t, other.Run())
+		requireChain(t, own, float64(i+1))
+	}
+}
+
+// Two graphs with fresh gradients of the same parameters: the gradients are
+// those of the graph that ran last. Fresh ones cannot add up elsewhere.
+func TestFreshGradientsOfTwoGraphs(t *testing.T) {
+	params := newParams(3, 4)
+	first := chain(t, true, nil, params)
+	at := params[0].Grad()
+	second := chain(t, true, nil, params)
+	require.NotEqual(t, at.Ptr(), params[0].Grad().Ptr())
+	require.NoError(t, second.Run())
+	requireChain(t, params, 1)
+	require.NoError(t, first.Run())
+	requireChain(t, params, 1)
+	require.Equal(t, at.Ptr(), params[0].Grad().Ptr())
+	require.PanicsWithValue(t, "graph: a gradient that is fresh in every run of one graph cannot accumulate in another",
+		func() { chain(t, false, nil, params) })
+}
+
+// Memory that holds gradients does not move: a larger graph comes too late.
+func TestArenaWithGradientsDoesNotMove(t *testing.T) {
+	var arena Arena
+	chain(t, true, &arena, newParams(3, 4))
+	chain(t, true, &arena, newParams(2, 4)) // smaller
+	require.PanicsWithValue(t, "graph: a graph joined an arena after gradients were laid there",
+		func() { chain(t, true, &arena, newParams(3, 400)) })
 }

@@ -35,6 +35,8 @@ type Spec struct {
 	// Lends, where set, is working memory of other graphs, which run inside
 	// Forward and at other times than this graph.
 	Lends *Arena
+	// Grads are the accumulators of parameters that running the op writes.
+	Grads []*GradBuf
 	// Second, where set, computes a second output of the same type and shape
 	// besides out; Builder.ApplyPair makes such ops.
 	Second func(out, second kernel.Buf, in []kernel.Buf)

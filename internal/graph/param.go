@@ -9,16 +9,30 @@ import (
 type Param struct {
 	Name string
 	kernel.Weight
-	// Grads holds the gradient accumulators. There is one, unless PerRound has
-	// been called: then accumulator r receives what loop round r contributes.
+	// Grads holds the gradient accumulators, without memory until a graph with
+	// gradient needs them. There is one, unless PerRound has been called: then
+	// accumulator r receives what loop round r contributes.
 	Grads []*GradBuf
 }
 
 // GradBuf accumulates one gradient. The first write after Reset overwrites,
 // later ones add, so nobody has to clear memory (compute.md, rule 4).
 type GradBuf struct {
-	Buf     kernel.Buf
+	Buf     kernel.Buf // ops look it up at each run
+	t       kernel.DType
+	n       int
 	touched bool
+	planned bool // Buf lies in the arena of a graph (Builder.FreshGradients)
+}
+
+// allocate gives the accumulator memory of its own.
+func (g *GradBuf) allocate() {
+	if g.planned {
+		panic("graph: a gradient that is fresh in every run of one graph cannot accumulate in another")
+	}
+	if g.Buf.Absent() {
+		g.Buf = kernel.Alloc(g.t, g.n)
+	}
 }
 
 // Reset marks the accumulator as empty.
@@ -30,10 +44,10 @@ func (g *GradBuf) Touch() (accumulate bool) {
 	return accumulate
 }
 
-// NewParam allocates a parameter of master type t with a gradient.
+// NewParam allocates a parameter of master type t that has a gradient.
 func NewParam(name string, t kernel.DType, rows, cols int) *Param {
 	p := NewConstant(name, t, rows, cols)
-	p.Grads = []*GradBuf{{Buf: kernel.Alloc(t, rows*cols)}}
+	p.Grads = []*GradBuf{{t: t, n: rows * cols}}
 	return p
 }
 
@@ -51,12 +65,12 @@ func NewConstant(name string, t kernel.DType, rows, cols int) *Param {
 func (p *Param) PerRound(rounds int) {
 	p.Grads = p.Grads[:1]
 	for len(p.Grads) < rounds {
-		p.Grads = append(p.Grads, &GradBuf{Buf: kernel.Alloc(p.Data.Type(), p.Data.Len())})
+		p.Grads = append(p.Grads, &GradBuf{t: p.Data.Type(), n: p.Data.Len()})
 	}
 }
 
 // Grad returns the gradient buffer; with one accumulator per round, that of
-// round 0.
+// round 0. It is absent until a graph with gradient has been built.
 func (p *Param) Grad() kernel.Buf { return p.Grads[0].Buf }
 
 // target returns the accumulator for a loop round.

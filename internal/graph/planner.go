@@ -18,6 +18,9 @@ import (
 // sum of gradients over any operand), and an op that can add to its
 // destination (Spec.Add) computes a sum of gradients itself, in the block of
 // the other term.
+//
+// Gradients of parameters that are fresh in every run (Builder.FreshGradients)
+// are values too: they live from the first op that writes them to the end.
 
 // block is memory of the arena: bytes from offset on, taken by one value after
 // the other from place first to place last in the order of execution.
@@ -33,9 +36,10 @@ type plan struct {
 	lastRead map[*Node]int  // place of the last reader; the end where pinned
 	folded   map[*Node]bool // sums that the op of one term has computed
 	lent     map[*op]*block // what an op lends to other graphs while it runs
-	sums     []*Node        // in order of execution
-	bytes    int            // of the arena
-	unshared int            // sum of all values, for reports
+	grads    map[*GradBuf]*block
+	sums     []*Node // in order of execution
+	bytes    int     // of the arena
+	unshared int     // sum of all values, for reports
 }
 
 // isSum reports whether n is Gorgonia's own addition of two gradients.
@@ -53,7 +57,7 @@ func sizeOf(n *Node) int {
 func (b *Builder) plan(order []*Node, children func(*Node) []*Node, pinned []*Node) (*plan, error) {
 	p := &plan{
 		block: map[*Node]*block{}, written: map[*Node]int{}, lastRead: map[*Node]int{},
-		folded: map[*Node]bool{}, lent: map[*op]*block{},
+		folded: map[*Node]bool{}, lent: map[*op]*block{}, grads: map[*GradBuf]*block{},
 	}
 	readers := map[*Node][]*Node{}
 	for i, n := range order {
@@ -82,6 +86,16 @@ func (b *Builder) plan(order []*Node, children func(*Node) []*Node, pinned []*No
 	}
 	for i, n := range order {
 		own, isOp := n.Op().(*op)
+		if isOp {
+			for _, g := range own.Grads {
+				if b.fresh[g] && p.grads[g] == nil {
+					k := &block{bytes: g.n * g.t.Size(), first: i, last: len(order)}
+					p.grads[g] = k
+					p.unshared += k.bytes
+					blocks = append(blocks, k)
+				}
+			}
+		}
 		switch {
 		case isOp && (own.isScalar() || own.tap): // a tap is placed with the op that writes it
 		case isOp:

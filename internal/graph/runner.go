@@ -16,7 +16,8 @@ type Runner struct {
 	vm    G.VM
 	plan  *plan
 	sums  map[*Node]*tensor.Dense
-	mem   kernel.Buf // the arena's memory that values are bound to
+	grads map[*GradBuf]kernel.Buf // gradients in the arena
+	mem   kernel.Buf              // the arena's memory that values are bound to
 	bound bool
 }
 
@@ -35,7 +36,7 @@ func (b *Builder) Build(pinned ...*Node) (*Runner, error) {
 		return nil, fmt.Errorf("plan graph memory: %w", err)
 	}
 	b.arena.reserve(p.bytes)
-	r := &Runner{b: b, plan: p, sums: map[*Node]*tensor.Dense{}}
+	r := &Runner{b: b, plan: p, sums: map[*Node]*tensor.Dense{}, grads: map[*GradBuf]kernel.Buf{}}
 	for _, n := range order {
 		own, isOp := n.Op().(*op)
 		switch {
@@ -51,6 +52,11 @@ func (b *Builder) Build(pinned ...*Node) (*Runner, error) {
 	}
 	for n, buf := range b.placed {
 		r.Bind(n, buf)
+	}
+	if len(p.grads) > 0 { // optimizers keep where they are
+		b.arena.memory()
+		b.arena.held = true
+		r.bind()
 	}
 	r.vm = G.NewTapeMachine(b.g, G.WithEngine(b.engine))
 	return r, nil
@@ -113,11 +119,19 @@ func (r *Runner) bind() {
 	for o, k := range r.plan.lent {
 		o.Lends.lend(part(k, kernel.BFloat16, k.bytes/2))
 	}
+	for g, k := range r.plan.grads {
+		r.grads[g] = part(k, g.t, g.n)
+		g.Buf, g.planned = r.grads[g], true
+	}
 }
 
 // Run executes the graph once.
 func (r *Runner) Run() error {
 	r.bind()
+	for g, buf := range r.grads { // another graph may have computed them last
+		g.Buf = buf
+		g.Reset()
+	}
 	r.b.engine.next = 0
 	err := r.vm.RunAll()
 	r.vm.Reset()

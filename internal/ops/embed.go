@@ -43,21 +43,20 @@ func Embed(b *graph.Builder, e Embedding) *graph.Node {
 		Name: "embed", In: in, Type: b.Act, Rows: e.Batch * (e.Prefix + e.T), Cols: a.D, Diff: diff,
 		Forward: func(x kernel.Buf, _ []kernel.Buf) { be.Embed(x, a) },
 		Backward: func(_, dx *graph.Node) []*graph.Node {
-			var dTable, dPuzzle, dPos kernel.Buf
-			dTable = targets[0].Buf
-			if e.Puzzle != nil {
-				dPuzzle = targets[1].Buf
-			}
-			if e.Pos != nil {
-				dPos = targets[len(targets)-1].Buf
-			}
 			run := b.Token("embed.backward", []*graph.Node{dx}, func(in []kernel.Buf) {
 				accumulate := targets[0].Touch() // table and positions go together
 				for _, g := range targets[1:] {
 					g.Touch()
 				}
-				be.EmbedBackward(dTable, dPuzzle, dPos, in[0], a, accumulate)
-			})
+				var dPuzzle, dPos kernel.Buf
+				if e.Puzzle != nil {
+					dPuzzle = targets[1].Buf
+				}
+				if e.Pos != nil {
+					dPos = targets[len(targets)-1].Buf
+				}
+				be.EmbedBackward(targets[0].Buf, dPuzzle, dPos, in[0], a, accumulate)
+			}, targets...)
 			grads := make([]*graph.Node, len(params))
 			for i := range grads {
 				grads[i] = run

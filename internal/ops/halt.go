@@ -50,7 +50,7 @@ func qheadBackward(b *graph.Builder, dq *graph.Node, first kernel.Buf, w *graph.
 	dw := b.Token("qhead.dw", []*graph.Node{dq}, func(in []kernel.Buf) {
 		be.Convert(dqAct, in[0])
 		be.LinearDW(gw.Buf, dqAct, first, w.Rows, d, gw.Touch())
-	})
+	}, gw)
 	dbias := b.Token("qhead.dbias", []*graph.Node{dq}, func(in []kernel.Buf) {
 		if !gb.Touch() {
 			clear(gb.Buf.Bytes())
@@ -59,7 +59,7 @@ func qheadBackward(b *graph.Builder, dq *graph.Node, first kernel.Buf, w *graph.
 			j := i % w.Rows
 			gb.Buf.SetAt(j, gb.Buf.At(j)+in[0].At(i))
 		}
-	})
+	}, gb)
 	return []*graph.Node{dz, dw, dbias}
 }
 

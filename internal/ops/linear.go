@@ -31,7 +31,7 @@ func linear(b *graph.Builder, x *graph.Node, w *graph.Param, t kernel.DType) *gr
 			})
 			dw := b.Token("linear.dw", []*graph.Node{dy, x}, func(in []kernel.Buf) {
 				be.LinearDW(g.Buf, in[0], in[1], w.Rows, w.Cols, g.Touch())
-			})
+			}, g)
 			return []*graph.Node{dx, dw}
 		},
 	})

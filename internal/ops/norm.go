@@ -56,6 +56,9 @@ func ResidualNorm(b *graph.Builder, x, z *graph.Node, gain *graph.Param, alpha, 
 				Forward: func(dx kernel.Buf, bufs []kernel.Buf) { run(dx, kernel.Buf{}, bufs) },
 				Second:  func(dx, dz kernel.Buf, bufs []kernel.Buf) { run(dx, dz, bufs) },
 			}
+			if gain != nil {
+				spec.Grads = []*graph.GradBuf{g}
+			}
 			grads := make([]*graph.Node, len(in))
 			switch {
 			case z == nil:
