@@ -268,7 +268,7 @@ func goldenHRM(t *testing.T, g goldenCase, f *safetensors.File, be kernel.Backen
 		got, err := l.Forward(rows(key("batch")))
 		require.NoError(t, err)
 		require.Equal(t, rows(key("current")), l.Carry.Current)
-		logits := l.Segment.Logits(false)
+		logits := l.Segment.Logits()
 		near(t, key("logits"), f32(key("logits")), func(i int) float64 {
 			return logits.At(positions(m.Config, i/vocab)*vocab + i%vocab)
 		}, tol, 0)
@@ -321,7 +321,7 @@ func goldenHRM(t *testing.T, g goldenCase, f *safetensors.File, be kernel.Backen
 	})
 	require.NoError(t, err)
 	require.Equal(t, g.Eval.Passes, m.Config.HaltMaxSteps)
-	logits := l.Segment.Logits(true)
+	logits := l.Segment.Logits()
 	near(t, "eval.logits", f32("eval.logits"), func(i int) float64 {
 		return logits.At(positions(m.Config, i/vocab)*vocab + i%vocab)
 	}, 5e-4, 0)
@@ -413,7 +413,7 @@ func goldenDeepLoop(t *testing.T, path string, f *safetensors.File, be kernel.Ba
 	require.NoError(t, err)
 	const tol = 5e-5
 	vocab := g.Arch.Vocab
-	logits := l.Segment.Logits(false)
+	logits := l.Segment.Logits()
 	near(t, "logits", f32("logits"), func(i int) float64 {
 		return logits.At(positions(m.Config, i/vocab)*vocab + i%vocab)
 	}, tol, 0)

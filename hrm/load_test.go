@@ -40,7 +40,7 @@ func TestAlphaStaysAtAnotherDepth(t *testing.T) {
 			defer s.Close()
 			_, err = NewEvaluator(s).Run(t.Context(), rows, nil)
 			require.NoError(t, err)
-			return append([]float32(nil), s.Logits(true).Float32s()...)
+			return append([]float32(nil), s.Logits().Float32s()...)
 		}
 		require.NotEqual(t, logits(trained), logits(m))
 	}

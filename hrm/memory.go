@@ -60,10 +60,10 @@ func (c Config) modelBytes(act kernel.DType, copies int) float64 {
 	return size * (float64(copies)*float64(c.NumParams()) + float64(c.NumPuzzleIdentifiers)*float64(c.PuzzleEmbDim))
 }
 
-// segmentBytes are the two states, the embedded input, one block's widest
-// activation and the logits of a batch.
+// segmentBytes are the two states, the embedded input and one block's widest
+// activation.
 func (c Config) segmentBytes(act kernel.DType, batch int) float64 {
-	row := 3*c.HiddenSize + max(3*c.HiddenSize, 2*c.MLPWidth()) + c.VocabSize
+	row := 3*c.HiddenSize + max(3*c.HiddenSize, 2*c.MLPWidth())
 	return float64(act.Size()) * float64(batch) * float64(c.Positions()) * float64(row)
 }
 

@@ -20,7 +20,8 @@ import (
 //	z_H = H( z_H + z_L )          at the end of a cycle
 //	logits = lm_head(z_H),  q_halt, q_continue = q_head(z_H at position 0)
 //
-// The methods embed, callL, callH, logits and q below are these lines.
+// The methods embed, callL, callH and q below are these lines; logits exist
+// only within ops.HeadLoss, a chunk of rows at a time.
 // Parameters carry the reference's state-dict names without "model.inner.".
 type Model struct {
 	Config Config
@@ -198,11 +199,6 @@ func (m *Model) callHFirst(b *graph.Builder, zH, zL *graph.Node, batch int) *gra
 	shape := m.shape(batch)
 	shape.Queries = 1
 	return m.H.Forward(b, ops.Inject(b, zH, zL), shape)
-}
-
-// logits is [B*(P+T), V]; the task slots' rows are computed and ignored.
-func (m *Model) logits(b *graph.Builder, zH *graph.Node) *graph.Node {
-	return ops.Head(b, zH, m.LMHead)
 }
 
 // q is [B, 2]: halt and continue logits of each row, from position 0 of zH,

@@ -35,11 +35,9 @@ type Segment struct {
 
 	embed, readout *graph.Runner
 	callL, callH   call
-	logits         *graph.Node // of readout
 
-	train       *graph.Runner
-	trainLogits *graph.Node
-	cost        *graph.Node
+	train *graph.Runner
+	cost  *graph.Node
 
 	// The q target: the last H call of a segment as far as its q logits need
 	// it, the states it works on, and which rows are on their last segment.
@@ -78,9 +76,8 @@ func NewSegment(m *Model, backend kernel.Backend, batch int) (*Segment, error) {
 		}),
 		s.build(&s.readout, func(b *graph.Builder) []*graph.Node {
 			zH, _, _ := s.inputs(b)
-			s.logits = m.logits(b, zH)
-			ce := ops.CrossEntropy(b, s.logits, s.Loss, 1)
-			return []*graph.Node{s.logits, ops.QLoss(b, m.q(b, zH, batch), nil, ce, s.Loss, s.Q, 1)}
+			ce := ops.HeadLossForward(b, zH, m.LMHead, s.Loss, 1)
+			return []*graph.Node{ops.QLoss(b, m.q(b, zH, batch), nil, ce, s.Loss, s.Q, 1)}
 		}),
 	)
 	if err != nil {
@@ -152,8 +149,7 @@ func (s *Segment) BuildGradient(scale float64) error {
 	}
 	b.Place(zH, s.ZH)
 	b.Place(zL, s.ZL)
-	s.trainLogits = m.logits(b, zH)
-	ce := ops.CrossEntropy(b, s.trainLogits, s.Loss, scale)
+	ce := ops.HeadLoss(b, zH, m.LMHead, s.Loss, scale)
 	q := m.q(b, zH, s.Batch)
 	target, err := s.qTarget(b, zH, zL)
 	if err != nil {
@@ -167,7 +163,7 @@ func (s *Segment) BuildGradient(scale float64) error {
 	if err := b.Gradients(s.cost, params); err != nil {
 		return err
 	}
-	s.train, err = b.Build(s.trainLogits, s.cost)
+	s.train, err = b.Build(s.cost)
 	return err
 }
 
@@ -280,13 +276,15 @@ func (s *Segment) Eval(read bool) error {
 	return s.readout.Run()
 }
 
-// Logits returns the logits [B*(P+T), V] of the last Train or, with eval set,
-// of the last Eval with read.
-func (s *Segment) Logits(eval bool) kernel.Buf {
-	if eval {
-		return s.readout.Buf(s.logits)
-	}
-	return s.train.Buf(s.trainLogits)
+// Logits computes the logits [B*(P+T), V] of the state ZH, those of task slots
+// included: what the losses of the last Train or Eval were taken of, unless the
+// head has changed since. For tests and for a search after a failure; nothing
+// else needs them all at once.
+func (s *Segment) Logits() kernel.Buf {
+	c := s.Model.Config
+	logits := kernel.Alloc(s.Model.Act.Master(), s.Batch*c.Positions()*c.VocabSize)
+	s.backend.Linear(logits, s.ZH, &s.Model.LMHead.Weight)
+	return logits
 }
 
 // Close releases the graphs.

@@ -168,7 +168,7 @@ func (l *Learner) origin() error {
 	for _, f := range []struct {
 		what, name string
 		data       kernel.Buf
-	}{{"state", "z_L", s.ZL}, {"state", "z_H", s.ZH}, {"output", "logits", s.Logits(false)}} {
+	}{{"state", "z_L", s.ZL}, {"state", "z_H", s.ZH}, {"output", "logits", s.Logits()}} {
 		for i := range f.data.Len() { // of any type, also those that Finite does not take
 			if v := f.data.At(i); math.IsNaN(v) || math.IsInf(v, 0) {
 				return &optim.NonFinite{What: f.what, Tensor: f.name, Index: i, Value: v}

@@ -7,12 +7,6 @@ import (
 
 // Linear is y[M, out] = x[M, in] · Wᵀ with W [out, in], no bias.
 func Linear(b *graph.Builder, x *graph.Node, w *graph.Param) *graph.Node {
-	return linear(b, x, w, b.Act)
-}
-
-// linear multiplies into an output of type t, the activation type or its
-// master type (logits).
-func linear(b *graph.Builder, x *graph.Node, w *graph.Param, t kernel.DType) *graph.Node {
 	m, k := graph.Dims(x)
 	if k != w.Cols {
 		panic("ops: linear input width differs from the weight's columns")
@@ -20,7 +14,7 @@ func linear(b *graph.Builder, x *graph.Node, w *graph.Param, t kernel.DType) *gr
 	wn := b.Use(w)
 	be, g := b.Backend, b.Target(w)
 	return b.Apply(graph.Spec{
-		Name: "linear", In: []*graph.Node{x, wn}, Type: t, Rows: m, Cols: w.Rows,
+		Name: "linear", In: []*graph.Node{x, wn}, Type: b.Act, Rows: m, Cols: w.Rows,
 		Forward: func(y kernel.Buf, in []kernel.Buf) { be.Linear(y, in[0], &w.Weight) },
 		Diff:    []bool{true, true},
 		Backward: func(_, dy *graph.Node) []*graph.Node {

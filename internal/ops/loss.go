@@ -5,20 +5,19 @@ import (
 	"deeploop/internal/kernel"
 )
 
-// Head is logits[M, V] = z[M, D] · Wᵀ in the master type.
-func Head(b *graph.Builder, z *graph.Node, w *graph.Param) *graph.Node {
-	return linear(b, z, w, b.Act.Master())
-}
-
 // IgnoreLabel marks positions that take no part in the loss.
 const IgnoreLabel = -100
 
-// TokenLoss is the state of one cross-entropy op. The caller fills Labels
-// before a run; the rest is there after the forward.
+// TokenLoss is the state of the loss of a head. The caller fills Labels before
+// a run; the rest is there after the forward. Graphs that never run at the
+// same time may share one.
 type TokenLoss struct {
 	Kind   kernel.CrossEntropyKind
 	Groups int     // M rows are Groups examples of M/Groups positions
 	Labels []int32 // [M], IgnoreLabel or any negative: not counted
+	// ChunkRows is how many rows have their logits at once; 0 leaves it to the
+	// op. It is read when an op is added.
+	ChunkRows int
 
 	Loss  []float64 // [M] cross entropy of each row, nats
 	Pred  []int32   // [M] arg-max
@@ -26,7 +25,8 @@ type TokenLoss struct {
 	Right []int     // [Groups] of these, predicted right
 	Sum   float64   // Σ_groups Σ_rows Loss/max(Valid,1), before scaling
 
-	weight []float64
+	weight          []float64  // [M] d cost / d Loss
+	logits, dlogits kernel.Buf // of a chunk
 }
 
 // NewTokenLoss allocates the state for m rows in the given number of groups.
@@ -42,8 +42,25 @@ func NewTokenLoss(kind kernel.CrossEntropyKind, m, groups int) *TokenLoss {
 // none is counted, as in the reference).
 func (l *TokenLoss) Exact(g int) bool { return l.Right[g] == l.Valid[g] }
 
-func (l *TokenLoss) forward(be kernel.Backend, logits kernel.Buf, v int) {
-	be.CrossEntropy(l.Loss, l.Pred, logits, l.Labels, v, l.Kind)
+// weigh gives each row its weight in the cost: scale over the counted
+// positions of its group.
+func (l *TokenLoss) weigh(scale float64) {
+	n := len(l.Labels) / l.Groups
+	for g := range l.Groups {
+		valid := 0
+		for _, y := range l.Labels[g*n : (g+1)*n] {
+			if y >= 0 {
+				valid++
+			}
+		}
+		for r := g * n; r < (g+1)*n; r++ {
+			l.weight[r] = scale / float64(max(valid, 1))
+		}
+	}
+}
+
+// count sums up Loss and Pred by groups.
+func (l *TokenLoss) count() {
 	n := len(l.Labels) / l.Groups
 	l.Sum = 0
 	for g := range l.Groups {
@@ -60,36 +77,6 @@ func (l *TokenLoss) forward(be kernel.Backend, logits kernel.Buf, v int) {
 		l.Valid[g], l.Right[g] = valid, right
 		l.Sum += sum / float64(max(valid, 1))
 	}
-}
-
-// CrossEntropy is the scalar scale · Σ_examples mean over counted positions of
-// -log p(label) (architectures.md G.2, G.3).
-func CrossEntropy(b *graph.Builder, logits *graph.Node, l *TokenLoss, scale float64) *graph.Node {
-	m, v := graph.Dims(logits)
-	if m != len(l.Labels) {
-		panic("ops: cross entropy labels differ from the logits' rows")
-	}
-	be := b.Backend
-	return b.Apply(graph.Spec{
-		Name: "crossentropy", In: []*graph.Node{logits}, Type: b.Act.Master(),
-		Forward: func(out kernel.Buf, in []kernel.Buf) {
-			l.forward(be, in[0], v)
-			out.SetAt(0, scale*l.Sum)
-		},
-		Diff: []bool{true},
-		Backward: func(_, dout *graph.Node) []*graph.Node {
-			return []*graph.Node{b.Apply(graph.Spec{
-				Name: "crossentropy.dlogits", In: []*graph.Node{logits, dout}, Type: b.Act, Rows: m, Cols: v,
-				Forward: func(dlogits kernel.Buf, in []kernel.Buf) {
-					n := m / l.Groups
-					for r := range l.weight {
-						l.weight[r] = scale * in[1].At(0) / float64(max(l.Valid[r/n], 1))
-					}
-					be.CrossEntropyBackward(dlogits, in[0], l.Labels, l.weight, v, l.Kind)
-				},
-			})}
-		},
-	})
 }
 
 // Sum adds scalars.

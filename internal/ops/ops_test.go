@@ -22,6 +22,8 @@ type model struct {
 	cost   *graph.Node
 }
 
+const chunkOfTest = 4 // rows of the head at a time; the last chunk has fewer
+
 var perRound int // gradient accumulators of the qkv weight; 0: one for all rounds
 
 const (
@@ -79,8 +81,13 @@ func newModel(t *testing.T, act kernel.DType, withGrad bool, gain bool, target b
 		h = ResidualNorm(b, h, Linear(b, Attention(b, Linear(b, u, qkv), shape), o), g, 2, 1e-5)
 		h = ResidualNorm(b, h, Linear(b, SwiGLU(b, Linear(b, h, gu)), down), g, 1, 1e-5)
 	}
-	logits := Head(b, h, head)
-	ce := CrossEntropy(b, logits, m.tokens, .25)
+	m.tokens.ChunkRows = chunkOfTest
+	var ce *graph.Node
+	if withGrad {
+		ce = HeadLoss(b, h, head, m.tokens, .25)
+	} else {
+		ce = HeadLossForward(b, h, head, m.tokens, .25)
+	}
 	q := QHead(b, h, qw, qb, mB)
 	var tgt *graph.Node
 	if target {
