@@ -31,7 +31,7 @@ func headLoss(b *graph.Builder, z *graph.Node, w *graph.Param, l *TokenLoss, sca
 	be, g := b.Backend, b.Target(w)
 	chunks := newHeadChunks(b, z, w, l, true)
 	dz = b.Apply(graph.Spec{
-		Name: "headloss", In: []*graph.Node{z, wn}, Type: b.Act, Rows: m, Cols: d,
+		Name: "headloss", In: []*graph.Node{z, wn}, Type: b.Act, Rows: m, Cols: d, Grads: []*graph.GradBuf{g},
 		Forward: func(dz kernel.Buf, in []kernel.Buf) {
 			l.weigh(scale)
 			chunks.each(in[0], func(lo, hi int, z, logits kernel.Buf) {
