@@ -4,6 +4,11 @@
 // seconds on a machine that others may use too.
 package bench
 
+import (
+	"fmt"
+	"strings"
+)
+
 // Config is the size of a model and its batch, with the reference's names.
 type Config struct {
 	Name       string `json:"name,omitempty"`
@@ -24,6 +29,18 @@ var Configs = []Config{
 	{"B", 256, 4, 4, 4, 2, 2, 100, 32},
 	{"C", 512, 8, 4, 4, 2, 2, 900, 1},
 	{"C4", 512, 8, 4, 4, 2, 2, 900, 4},
+}
+
+// Size is the size of Configs with a name.
+func Size(name string) (Config, error) {
+	names := make([]string, len(Configs))
+	for i, c := range Configs {
+		if c.Name == name {
+			return c, nil
+		}
+		names[i] = c.Name
+	}
+	return Config{}, fmt.Errorf("no size %q: there are %s", name, strings.Join(names, ", "))
 }
 
 // Request is what either side is asked for; see bench/peer/serve.py.

@@ -62,12 +62,12 @@ func run(kernel string, configs []string, train int, out, js string) error {
 		steps = append(steps, train)
 	}
 	for _, name := range configs {
-		at := slices.IndexFunc(bench.Configs, func(c bench.Config) bool { return c.Name == name })
-		if at < 0 {
-			return fmt.Errorf("no size %q", name)
+		size, err := bench.Size(name)
+		if err != nil {
+			return err
 		}
 		for _, n := range steps {
-			r, err := compare(python, kernel, bench.Configs[at], n, folder)
+			r, err := compare(python, kernel, size, n, folder)
 			if err != nil {
 				return err
 			}

@@ -85,15 +85,15 @@ func (r *runner) run(configs, precisions []string, kernels, out, js string) erro
 	doc := document{Machine: machine}
 	for _, k := range strings.Split(kernels, ",") {
 		for _, name := range configs {
-			at := slices.IndexFunc(bench.Configs, func(c bench.Config) bool { return c.Name == name })
-			if at < 0 {
-				return fmt.Errorf("no size %q", name)
+			size, err := bench.Size(name)
+			if err != nil {
+				return err
 			}
 			for _, p := range precisions {
 				if p == "fp32" && name == "C4" && len(precisions) > 1 {
 					continue // minutes, and no other size is missing there
 				}
-				res, err := r.measure(k, bench.Configs[at], p)
+				res, err := r.measure(k, size, p)
 				if err != nil {
 					return err
 				}

@@ -2,15 +2,10 @@ package main
 
 import (
 	"encoding/json"
-	"os"
-	"os/exec"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"deeploop/internal/cli"
 	"deeploop/internal/profile"
 )
 
@@ -40,20 +35,7 @@ func TestProfileOfTrainingAndEvaluation(t *testing.T) {
 
 func TestProfileOfAnInterruptedTraining(t *testing.T) {
 	workFolder(t)
-	c := exec.Command(os.Args[0])
-	line := trainTiny + "--steps 100000 --eval-steps 100000 --run runs/long --profile"
-	c.Env = append(os.Environ(), "DEEPLOOP_TEST_HRM="+strings.Join(strings.Fields(line), "\n"))
-	var out strings.Builder
-	c.Stdout = &out
-	require.NoError(t, c.Start())
-	require.Eventually(t, func() bool {
-		b, err := os.ReadFile("runs/long/metrics.jsonl")
-		return err == nil && len(b) > 0
-	}, 20*time.Second, 5*time.Millisecond)
-	require.NoError(t, c.Process.Signal(os.Interrupt))
-	var exit *exec.ExitError
-	require.ErrorAs(t, c.Wait(), &exit)
-	require.Equal(t, cli.ExitInterrupted, exit.ExitCode())
-	require.Contains(t, out.String(), "profile: mean of ")
+	out, _ := interruptedTraining(t, "--profile")
+	require.Contains(t, out, "profile: mean of ")
 	require.FileExists(t, "runs/long/"+profileFile)
 }

@@ -102,23 +102,30 @@ func TestT26ResumeIsBitIdentical(t *testing.T) {
 
 func TestTrainInterruptedSavesAndSaysHowToGoOn(t *testing.T) {
 	workFolder(t)
+	_, errs := interruptedTraining(t, "")
+	require.Contains(t, errs, "continue with: hrm train --run runs/long --resume")
+	ok(t, "train --run runs/long --resume --stop-after 1")
+}
+
+// interruptedTraining starts a long training in runs/long as a process of its
+// own, with these flags too, stops it as Ctrl-C does after its first steps and
+// returns what it wrote.
+func interruptedTraining(t *testing.T, flags string) (stdout, stderr string) {
 	c := exec.Command(os.Args[0])
-	line := trainTiny + "--steps 100000 --eval-steps 100000 --run runs/long"
+	line := trainTiny + "--steps 100000 --eval-steps 100000 --run runs/long " + flags
 	c.Env = append(os.Environ(), "DEEPLOOP_TEST_HRM="+strings.Join(strings.Fields(line), "\n"))
-	var errs strings.Builder
-	c.Stderr = &errs
+	var out, errs strings.Builder
+	c.Stdout, c.Stderr = &out, &errs
 	require.NoError(t, c.Start())
 	require.Eventually(t, func() bool {
 		b, err := os.ReadFile("runs/long/metrics.jsonl")
 		return err == nil && len(b) > 0
 	}, 20*time.Second, 5*time.Millisecond)
 	require.NoError(t, c.Process.Signal(os.Interrupt))
-	err := c.Wait()
 	var exit *exec.ExitError
-	require.ErrorAs(t, err, &exit)
+	require.ErrorAs(t, c.Wait(), &exit)
 	require.Equal(t, cli.ExitInterrupted, exit.ExitCode(), errs.String())
-	require.Contains(t, errs.String(), "continue with: hrm train --run runs/long --resume")
-	ok(t, "train --run runs/long --resume --stop-after 1")
+	return out.String(), errs.String()
 }
 
 func TestTrainNeverTouchesARunUnasked(t *testing.T) {
