@@ -97,7 +97,15 @@ type Backend interface {
 	// (all Float32 or all Float64), architectures.md G.5:
 	//   w *= 1-lr*wd; m = b1*m+(1-b1)*g; v = b2*v+(1-b2)*g²;
 	//   w -= lr/(1-b1^t) * atan2(m, √v/√(1-b2^t)).
+	// With h.Average, it follows the new weights as Lerp would in a call of its
+	// own, bit for bit. h.GradScale and h.Eps are not used.
 	AdamATan2(w, g, m, v Buf, h AdamHyper)
+	// AdamW: the same pass for Adam with decoupled weight decay (Loshchilov and
+	// Hutter 2019, algorithm 2 without its schedule, as PyTorch has it), with
+	// s = h.GradScale:
+	//   w *= 1-lr*wd; m = b1*m+(1-b1)*s*g; v = b2*v+(1-b2)*(s*g)²;
+	//   w -= lr/(1-b1^t) * m/(√(v/(1-b2^t)) + eps).
+	AdamW(w, g, m, v Buf, h AdamHyper)
 	// SignSGD: w = w*(1-lr*wd) - lr*sign(g), sign(0) = 0.
 	SignSGD(w, g Buf, lr, wd float64)
 	// Lerp: dst = rate*dst + (1-rate)*src (EMA of weights).
@@ -164,8 +172,20 @@ const (
 	Stablemax
 )
 
-// AdamHyper holds one step's numbers for AdamATan2. Step counts from 1.
+// AdamHyper holds one step's numbers for AdamATan2 and AdamW.
 type AdamHyper struct {
 	LR, Beta1, Beta2, WeightDecay float64
-	Step                          int
+	Step                          int // counts from 1
+	// Eps keeps AdamW's quotient finite where second moments vanish; with 0 a
+	// weight that never had a gradient becomes NaN.
+	Eps float64
+	// GradScale is what AdamW multiplies every gradient with before use, the
+	// factor of gradient clipping: 1 without clipping. 0 is no default but a
+	// factor as any other, under which all gradients count as zero.
+	GradScale float64
+	// Average, where present, is the moving average of w (of its length and
+	// type): Average = AverageRate*Average + (1-AverageRate)*w, w after the
+	// update.
+	Average     Buf
+	AverageRate float64
 }

@@ -16,7 +16,7 @@ const (
 	badLoss      = "kernel: CrossEntropy shapes do not fit"
 	badLabel     = "kernel: a label is outside the vocabulary"
 	badLengths   = "kernel: buffers differ in length"
-	badStep      = "kernel: AdamATan2 steps count from 1"
+	badStep      = "kernel: steps of Adam count from 1"
 )
 
 func mustFit(ok bool, msg string) {
@@ -182,8 +182,8 @@ func CheckSame(dst Buf, bufs ...Buf) {
 
 // CheckAdam checks one optimizer call: all buffers master, of one length.
 func CheckAdam(w, g, m, v Buf, h AdamHyper) {
-	mustFit(w.n == g.n && w.n == m.n && w.n == v.n, badLengths)
-	mustFit(w.t != BFloat16 && same(w.t, g, m, v), badType)
+	mustFit(w.n == g.n && w.n == m.n && w.n == v.n && orLen(h.Average, w.n), badLengths)
+	mustFit(w.t != BFloat16 && same(w.t, g, m, v, h.Average), badType)
 	mustFit(h.Step > 0, badStep)
 }
 

@@ -35,7 +35,7 @@ func SpeedCases() []Case {
 		all = append(all, s.forward(), s.backward())
 	}
 	for _, n := range []int{1 << 13, 1 << 16, 1 << 20, 1<<20 + 1, 27 << 20} {
-		for _, c := range []Case{adamSteady(n), signSGD(n), lerp(n), sumSquares(n, "", normal(1))} {
+		for _, c := range []Case{adamSteady(adam(n, 5, -6, 0)), adamSteady(adamW(n, 5, -6, 0, 1, 1e-8)), signSGD(n), lerp(n), sumSquares(n, "", normal(1))} {
 			c.MasterOnly = c.Op != "SumSquares"
 			all = append(all, c)
 		}

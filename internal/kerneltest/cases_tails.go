@@ -19,7 +19,8 @@ func Tails() (all []Case) {
 			linearDW(m, n, k, false), linearDW(m, n, k, true))
 	}
 	flat := func(n int) {
-		all = append(all, add(n, yes(), ""), convert(n), sumSquares(n, "", normal(1)), adam(n, 3, -3, 1), signSGD(n), lerp(n))
+		all = append(all, add(n, yes(), ""), convert(n), sumSquares(n, "", normal(1)), adam(n, 3, -3, 1), averaged(adam(n, 3, -3, 1)),
+			adamW(n, 3, -3, 1, .5, 1e-8), averaged(adamW(n, 3, -3, 1, .5, 1e-8)), signSGD(n), lerp(n))
 	}
 	for i := 1; i <= tail; i++ {
 		product(i, some(), some())

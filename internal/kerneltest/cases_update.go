@@ -8,9 +8,11 @@ import (
 
 func updateCases() (all []Case) {
 	for _, n := range lengths {
-		all = append(all, adam(n, 3, -6, 1), signSGD(n), lerp(n))
+		all = append(all, adam(n, 3, -6, 1), adamW(n, 3, -6, 1, .3, 1e-8), signSGD(n), lerp(n))
 	}
-	return append(all, adam(1000, 1, -20, 3), adam(1000, 2, -24, -18), adam(333, 100000, -30, 8))
+	all = append(all, adam(1000, 1, -20, 3), adam(1000, 2, -24, -18), adam(333, 100000, -30, 8))
+	all = append(all, adamW(1000, 1, -20, 3, 1, 1e-8), adamW(1000, 2, -24, -12, 1e-6, 1e-8), adamW(333, 100000, -30, 8, 1, 1e-5), adamW(1000, 7, -3, 3, 0, 1e-8))
+	return append(all, averaged(adam(19, 3, -6, 1)), averaged(adam(40000, 3, -6, 1)), averaged(adamW(19, 3, -6, 1, 1, 1e-8)), averaged(adamW(40000, 3, -6, 1, 1, 1e-8)))
 }
 
 // adam: weights, gradients and moments as after some steps, gradients spread
@@ -18,8 +20,25 @@ func updateCases() (all []Case) {
 // ones have so few bits that the last one shows in the weight); weights are
 // within 1e-6, the reference code's own noise.
 func adam(n, step int, lo, hi float64) Case {
+	h := kernel.AdamHyper{LR: 1e-3, Beta1: .9, Beta2: .95, WeightDecay: .1, Step: step}
+	return adamCase("AdamATan2", name("%d step%d decades %v..%v", n, step, lo, hi), n, lo, hi, h, kernel.Backend.AdamATan2)
+}
+
+func adamW(n, step int, lo, hi, scale, eps float64) Case {
+	h := kernel.AdamHyper{LR: 1e-3, Beta1: .9, Beta2: .95, WeightDecay: .1, Step: step, GradScale: scale, Eps: eps}
+	return adamCase("AdamW", name("%d step%d decades %v..%v times %v eps %v", n, step, lo, hi, scale, eps), n, lo, hi, h, kernel.Backend.AdamW)
+}
+
+// averaged adds the moving average of the weights.
+func averaged(c Case) Case {
+	c.Name += " averaged"
+	c.Tensors = append(c.Tensors, Tensor{Name: "average", Kind: Master, Role: InOut, Len: c.Tensors[0].Len, Fill: normal(.1)})
+	return c
+}
+
+func adamCase(op, title string, n int, lo, hi float64, h kernel.AdamHyper, step func(kernel.Backend, kernel.Buf, kernel.Buf, kernel.Buf, kernel.Buf, kernel.AdamHyper)) Case {
 	return Case{
-		Op: "AdamATan2", Name: name("%d step%d decades %v..%v", n, step, lo, hi), Tol: Tolerance{5e-7, 5e-7}, OwnType: true,
+		Op: op, Name: title, Tol: Tolerance{5e-7, 5e-7}, OwnType: true,
 		Tensors: []Tensor{
 			{Name: "w", Kind: Master, Role: InOut, Len: n, Fill: normal(.1)}, {Name: "g", Kind: Master, Len: n, Fill: decades(lo, hi)},
 			{Name: "m", Kind: Master, Role: InOut, Len: n, Fill: decades(lo-1, hi-1), Exact: true},
@@ -28,15 +47,16 @@ func adam(n, step int, lo, hi float64) Case {
 				return x * x
 			}}},
 		Call: func(b kernel.Backend, v Values) {
-			b.AdamATan2(v.Buf("w"), v.Buf("g"), v.Buf("m"), v.Buf("v"), kernel.AdamHyper{LR: 1e-3, Beta1: .9, Beta2: .95, WeightDecay: .1, Step: step})
+			h := h
+			h.Average, h.AverageRate = v.Buf("average"), .999
+			step(b, v.Buf("w"), v.Buf("g"), v.Buf("m"), v.Buf("v"), h)
 		},
 	}
 }
 
 // adamSteady is for Speed: no zeros, whose moments would sink into the
 // subnormals over the many calls and be slow there.
-func adamSteady(n int) Case {
-	c := adam(n, 5, -6, 0)
+func adamSteady(c Case) Case {
 	for i := range c.Tensors {
 		c.Tensors[i].Fill = uniform(1e-3, 1e-2)
 	}

@@ -8,6 +8,9 @@ import "deeploop/internal/kernel"
 type AdamATan2 struct {
 	Beta1, Beta2 float64
 	WeightDecay  float64
+	// Average, where set, follows the weights in the same pass over memory, as
+	// EMA.Update would after it.
+	Average *EMA
 	// Steps counts the updates made so far. It belongs in a checkpoint.
 	Steps int
 }
@@ -19,6 +22,7 @@ func (o *AdamATan2) Step(b kernel.Backend, params []Param, lr float64) {
 	h := kernel.AdamHyper{LR: lr, Beta1: o.Beta1, Beta2: o.Beta2, WeightDecay: o.WeightDecay, Step: o.Steps}
 	for i := range params {
 		p := &params[i]
+		h.Average, h.AverageRate = o.Average.of(i)
 		b.AdamATan2(p.W, p.G, p.M, p.V, h)
 		p.wrote()
 	}

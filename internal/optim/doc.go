@@ -4,5 +4,6 @@
 // graphs nor models.
 //
 // The order inside one step, as in the reference: forward, backward,
-// SparseSignSGD on the task embeddings, AdamATan2 on everything else, EMA.
+// SparseSignSGD on the task embeddings, AdamATan2 on everything else, EMA. The
+// language models: GradNorm, Clip, AdamW, EMA.
 package optim

@@ -30,6 +30,14 @@ func (e *EMA) Update(b kernel.Backend, params []Param) {
 	}
 }
 
+// of returns the average of param i and its rate; nothing where e is nil.
+func (e *EMA) of(i int) (kernel.Buf, float64) {
+	if e == nil {
+		return kernel.Buf{}, 0
+	}
+	return e.Avg[i], e.Rate
+}
+
 // Swap exchanges weights and averages, element by element in place, so that
 // an evaluation can run on the averages; a second Swap puts them back exactly.
 func (e *EMA) Swap(params []Param) {

@@ -12,6 +12,8 @@ import (
 type Param struct {
 	Name       string
 	W, G, M, V kernel.Buf
+	// NoDecay keeps AdamW from decaying the tensor: gains, biases.
+	NoDecay bool
 	// Wrote, where set, is called after every write to W, so that the owner
 	// can mark packed copies as stale (kernel.Weight.Version).
 	Wrote func()

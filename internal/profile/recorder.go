@@ -229,7 +229,14 @@ func (r *Recorder) Convert(dst, src kernel.Buf) {
 func (r *Recorder) AdamATan2(w, g, m, v kernel.Buf, h kernel.AdamHyper) {
 	start := r.now()
 	r.Backend.AdamATan2(w, g, m, v, h)
-	r.note(Op{Name: "AdamATan2", Group: Other}, start, work{bytes: size(g) + 2*size(w, m, v)})
+	r.note(Op{Name: "AdamATan2", Group: Other}, start, work{bytes: size(g) + 2*size(w, m, v, h.Average)})
+}
+
+// AdamW implements kernel.Backend.
+func (r *Recorder) AdamW(w, g, m, v kernel.Buf, h kernel.AdamHyper) {
+	start := r.now()
+	r.Backend.AdamW(w, g, m, v, h)
+	r.note(Op{Name: "AdamW", Group: Other}, start, work{bytes: size(g) + 2*size(w, m, v, h.Average)})
 }
 
 // SignSGD implements kernel.Backend.

@@ -20,6 +20,7 @@ func (b *Backend) AdamATan2(w, g, m, v kernel.Buf, h kernel.AdamHyper) {
 }
 
 func adamATan2[S real](b *Backend, w, g, m, v []S, h kernel.AdamHyper) {
+	avg := in[S](b, h.Average)
 	decay := 1 - h.LR*h.WeightDecay
 	step := h.LR / (1 - math.Pow(h.Beta1, float64(h.Step)))
 	root := 1 / math.Sqrt(1-math.Pow(h.Beta2, float64(h.Step)))
@@ -29,8 +30,44 @@ func adamATan2[S real](b *Backend, w, g, m, v []S, h kernel.AdamHyper) {
 			m[i] = mix(m[i], g[i], c1)
 			v[i] = mix(v[i], g[i]*g[i], c2)
 			w[i] = S(float64(w[i])*decay - step*math.Atan2(float64(m[i]), math.Sqrt(float64(v[i]))*root))
+			average(h, avg, w, i)
 		}
 	})
+}
+
+// AdamW: one optimizer step. The scaled gradient and the moments are rounded
+// to their own type, as for AdamATan2; the rest is in float64.
+func (b *Backend) AdamW(w, g, m, v kernel.Buf, h kernel.AdamHyper) {
+	kernel.CheckAdam(w, g, m, v, h)
+	if w.Type() == kernel.Float64 {
+		adamW(b, in[float64](b, w), in[float64](b, g), in[float64](b, m), in[float64](b, v), h)
+	} else {
+		adamW(b, in[float32](b, w), in[float32](b, g), in[float32](b, m), in[float32](b, v), h)
+	}
+}
+
+func adamW[S real](b *Backend, w, g, m, v []S, h kernel.AdamHyper) {
+	avg := in[S](b, h.Average)
+	decay := 1 - h.LR*h.WeightDecay
+	step := h.LR / (1 - math.Pow(h.Beta1, float64(h.Step)))
+	root := 1 / math.Sqrt(1-math.Pow(h.Beta2, float64(h.Step)))
+	c1, c2, scale := S(1-h.Beta1), S(1-h.Beta2), S(h.GradScale)
+	b.split(len(w), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			x := S(g[i] * scale)
+			m[i] = mix(m[i], x, c1)
+			v[i] = mix(v[i], x*x, c2)
+			w[i] = S(float64(w[i])*decay - step*float64(m[i])/(math.Sqrt(float64(v[i]))*root+h.Eps))
+			average(h, avg, w, i)
+		}
+	})
+}
+
+// average takes the new weight i into its moving average, where there is one.
+func average[S real](h kernel.AdamHyper, avg, w []S, i int) {
+	if avg != nil {
+		avg[i] = S(h.AverageRate*float64(avg[i]) + (1-h.AverageRate)*float64(w[i]))
+	}
 }
 
 // mix = (1-c)*old + c*x, in the order c*x + (old - c*old) with each bracket

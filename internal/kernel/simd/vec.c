@@ -107,10 +107,17 @@ void dl_vec_convert(dl_pool *p, int level, int bf16, void *dst, const void *src,
 	else RUN(widen);
 }
 
-void dl_vec_adam(dl_pool *p, int level, void *w, const void *g, void *m, void *v, int64_t n,
-	float decay, float step, float root, float c1, float c2) {
-	dl_update_args a = {.w = w, .g = g, .m = m, .v = v, .n = n, .decay = decay, .step = step, .root = root, .c1 = c1, .c2 = c2};
+void dl_vec_adam(dl_pool *p, int level, void *w, const void *g, void *m, void *v, void *avg, int64_t n,
+	float decay, float step, float root, float c1, float c2, float rate, float rest) {
+	dl_update_args a = {.w = w, .g = g, .m = m, .v = v, .avg = avg, .n = n, .decay = decay, .step = step, .root = root, .c1 = c1, .c2 = c2, .rate = rate, .rest = rest};
 	RUN(adam);
+}
+
+void dl_vec_adamw(dl_pool *p, int level, void *w, const void *g, void *m, void *v, void *avg, int64_t n,
+	float decay, float step, float root, float c1, float c2, float rate, float rest, float scale, float eps) {
+	dl_update_args a = {.w = w, .g = g, .m = m, .v = v, .avg = avg, .n = n, .decay = decay, .step = step, .root = root, .c1 = c1, .c2 = c2, .rate = rate, .rest = rest,
+	                    .scale = scale, .eps = eps};
+	RUN(adamw);
 }
 
 void dl_vec_signsgd(dl_pool *p, int level, void *w, const void *g, int64_t n, float lr, float decay) {
@@ -119,7 +126,7 @@ void dl_vec_signsgd(dl_pool *p, int level, void *w, const void *g, int64_t n, fl
 }
 
 void dl_vec_lerp(dl_pool *p, int level, void *dst, const void *src, int64_t n, float rate, float rest) {
-	dl_update_args a = {.w = dst, .g = src, .n = n, .rate = rate, .c1 = rest};
+	dl_update_args a = {.w = dst, .g = src, .n = n, .rate = rate, .rest = rest};
 	RUN(lerp);
 }
 

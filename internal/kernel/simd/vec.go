@@ -29,6 +29,8 @@ package simd
 #cgo nocallback dl_vec_convert
 #cgo noescape dl_vec_adam
 #cgo nocallback dl_vec_adam
+#cgo noescape dl_vec_adamw
+#cgo nocallback dl_vec_adamw
 #cgo noescape dl_vec_signsgd
 #cgo nocallback dl_vec_signsgd
 #cgo noescape dl_vec_lerp
@@ -144,10 +146,25 @@ func (b *Backend) Convert(dst, src kernel.Buf) {
 func (b *Backend) AdamATan2(w, g, m, v kernel.Buf, h kernel.AdamHyper) {
 	kernel.CheckAdam(w, g, m, v, h)
 	ctype(w.Type())
-	step := h.LR / (1 - math.Pow(h.Beta1, float64(h.Step)))
-	root := 1 / math.Sqrt(1-math.Pow(h.Beta2, float64(h.Step)))
-	C.dl_vec_adam(b.pool, C.int(b.level), w.Ptr(), g.Ptr(), m.Ptr(), v.Ptr(), size(w.Len()),
-		C.float(1-h.LR*h.WeightDecay), C.float(step), C.float(root), C.float(1-h.Beta1), C.float(1-h.Beta2))
+	decay, step, root := adamFactors(h)
+	C.dl_vec_adam(b.pool, C.int(b.level), w.Ptr(), g.Ptr(), m.Ptr(), v.Ptr(), h.Average.Ptr(), size(w.Len()),
+		decay, step, root, C.float(1-h.Beta1), C.float(1-h.Beta2), C.float(h.AverageRate), C.float(1-h.AverageRate))
+}
+
+// AdamW implements kernel.Backend.
+func (b *Backend) AdamW(w, g, m, v kernel.Buf, h kernel.AdamHyper) {
+	kernel.CheckAdam(w, g, m, v, h)
+	ctype(w.Type())
+	decay, step, root := adamFactors(h)
+	C.dl_vec_adamw(b.pool, C.int(b.level), w.Ptr(), g.Ptr(), m.Ptr(), v.Ptr(), h.Average.Ptr(), size(w.Len()),
+		decay, step, root, C.float(1-h.Beta1), C.float(1-h.Beta2), C.float(h.AverageRate), C.float(1-h.AverageRate), C.float(h.GradScale), C.float(h.Eps))
+}
+
+// adamFactors returns the factor of the weights, that of the quotient and that
+// of the second moments' root.
+func adamFactors(h kernel.AdamHyper) (decay, step, root C.float) {
+	return C.float(1 - h.LR*h.WeightDecay), C.float(h.LR / (1 - math.Pow(h.Beta1, float64(h.Step)))),
+		C.float(1 / math.Sqrt(1-math.Pow(h.Beta2, float64(h.Step))))
 }
 
 // SignSGD implements kernel.Backend.

@@ -56,11 +56,11 @@ typedef struct {
 } dl_move_args;
 
 typedef struct {
-	float *w, *m, *v;
+	float *w, *m, *v, *avg;
 	const float *g;
 	double *partial;
 	int64_t n;
-	float decay, step, root, c1, c2, lr, rate;
+	float decay, step, root, c1, c2, lr, rate, rest, scale, eps; // rest: 1 - rate
 } dl_update_args;
 
 // DL_VEC_ACT and DL_VEC_F32 list what each variant implements: the former for
@@ -82,6 +82,7 @@ typedef struct {
 	X(narrow, dl_move_args)           \
 	X(widen, dl_move_args)            \
 	X(adam, dl_update_args)           \
+	X(adamw, dl_update_args)          \
 	X(signsgd, dl_update_args)        \
 	X(lerp, dl_update_args)
 

@@ -26,8 +26,10 @@ void dl_vec_loss_back(dl_pool *p, int level, int bf16, void *dlogits, const void
 	int64_t rows, int64_t v, int stablemax);
 void dl_vec_add(dl_pool *p, int level, int bf16, void *dst, const void *a_, const void *b, const void *c, int64_t n);
 void dl_vec_convert(dl_pool *p, int level, int bf16, void *dst, const void *src, int64_t n);
-void dl_vec_adam(dl_pool *p, int level, void *w, const void *g, void *m, void *v, int64_t n,
-	float decay, float step, float root, float c1, float c2);
+void dl_vec_adam(dl_pool *p, int level, void *w, const void *g, void *m, void *v, void *avg, int64_t n,
+	float decay, float step, float root, float c1, float c2, float rate, float rest);
+void dl_vec_adamw(dl_pool *p, int level, void *w, const void *g, void *m, void *v, void *avg, int64_t n,
+	float decay, float step, float root, float c1, float c2, float rate, float rest, float scale, float eps);
 void dl_vec_signsgd(dl_pool *p, int level, void *w, const void *g, int64_t n, float lr, float decay);
 void dl_vec_lerp(dl_pool *p, int level, void *dst, const void *src, int64_t n, float rate, float rest);
 double dl_vec_sumsq(dl_pool *p, int level, int bf16, const void *x, int64_t n);

@@ -93,11 +93,37 @@ func TestCallsAllocateNothing(t *testing.T) {
 			"moves": func() { b.Add(x, y, z, kernel.Buf{}); b.Convert(g, x); b.Convert(x, g); b.SumSquares(x) },
 			"updates": func() {
 				b.AdamATan2(g, h.Slice(0, m*d), h.Slice(m*d, 2*m*d), h.Slice(2*m*d, 3*m*d), kernel.AdamHyper{LR: 1e-3, Beta1: .9, Beta2: .95, Step: 1})
+				b.AdamW(g, h.Slice(0, m*d), h.Slice(m*d, 2*m*d), h.Slice(2*m*d, 3*m*d), kernel.AdamHyper{LR: 1e-3, Beta1: .9, Beta2: .95, Step: 1, Eps: 1e-8, GradScale: 1})
 				b.SignSGD(g, h.Slice(0, m*d), .1, .1)
 				b.Lerp(g, h.Slice(0, m*d), .5)
 			},
 		} {
 			require.Zero(t, testing.AllocsPerRun(5, call), name)
+		}
+	})
+}
+
+// The moving average that an optimizer's pass updates is what Lerp makes.
+func TestFusedAverageIsLerp(t *testing.T) {
+	each(t, func(t *testing.T, open kerneltest.Open) {
+		b := open(2)
+		defer b.Close()
+		const n = 20000
+		r := rand.New(rand.NewPCG(3, 3))
+		var x [6]kernel.Buf
+		for i := range x {
+			x[i] = kernel.Alloc(kernel.Float32, n)
+			for j := range n {
+				x[i].SetAt(j, r.Float64())
+			}
+		}
+		h := kernel.AdamHyper{LR: .1, Beta1: .9, Beta2: .95, WeightDecay: .1, Step: 3, Eps: 1e-8, GradScale: .5, AverageRate: .999}
+		for _, step := range []func(w, g, m, v kernel.Buf, h kernel.AdamHyper){b.AdamW, b.AdamATan2} {
+			b.Convert(x[5], x[4])
+			h.Average = x[4]
+			step(x[0], x[1], x[2], x[3], h)
+			b.Lerp(x[5], x[0], h.AverageRate)
+			require.Equal(t, x[5].Float32s(), x[4].Float32s())
 		}
 	})
 }

@@ -9,6 +9,19 @@ DL_INLINE int DL_NAME(flat_chunks)(int64_t n) { return (int)((n + DL_FLAT - 1) /
 // mix_: c*x + (old - c*old), both brackets fused: the reference code's order.
 DL_INLINE vf DL_NAME(mix_)(vf old, vf x, vf c) { return vfused(c, x, vfused(vsub(vzero(), c), old, old)); }
 
+// lerp_: rate*old + rest*x. (old + rest*(x - old) would lose nothing either,
+// but this is the definition.)
+DL_INLINE vf DL_NAME(lerp_)(const dl_update_args *a, vf old, vf x) { return vfma(vset1(a->rest), x, vmul(vset1(a->rate), old)); }
+
+// average_ takes n vectors of new weights into their moving average.
+DL_INLINE void DL_NAME(average_)(const dl_update_args *a, const vf *w, int64_t i, int n, int k) {
+	vf x[VECS];
+	if (!a->avg) return;
+	vloads(x, a->avg + i, n, k);
+	EACH(j, n) x[j] = DL_NAME(lerp_)(a, x[j], w[j]);
+	vstores(a->avg + i, x, n, k);
+}
+
 DL_INLINE void DL_NAME(adam_step)(const dl_update_args *a, int64_t i, int n, int k) {
 	vf g[VECS], m[VECS], v[VECS], w[VECS];
 	vloads(g, a->g + i, n, k);
@@ -23,6 +36,7 @@ DL_INLINE void DL_NAME(adam_step)(const dl_update_args *a, int64_t i, int n, int
 	vloads(w, a->w + i, n, k);
 	EACH(j, n) w[j] = vfma(vset1(-a->step), m[j], vmul(w[j], vset1(a->decay)));
 	vstores(a->w + i, w, n, k);
+	DL_NAME(average_)(a, w, i, n, k);
 }
 
 static void DL_NAME(adam_chunk)(void *arg, int chunk, int thread) {
@@ -33,6 +47,34 @@ static void DL_NAME(adam_chunk)(void *arg, int chunk, int thread) {
 
 void DL_NAME(dl_adam)(dl_pool *p, const dl_update_args *a) {
 	dl_parallel(p, DL_NAME(flat_chunks)(a->n), DL_NAME(adam_chunk), (void *)a);
+}
+
+DL_INLINE void DL_NAME(adamw_step)(const dl_update_args *a, int64_t i, int n, int k) {
+	vf g[VECS], m[VECS], v[VECS], w[VECS];
+	vloads(g, a->g + i, n, k);
+	vloads(m, a->m + i, n, k);
+	vloads(v, a->v + i, n, k);
+	EACH(j, n) g[j] = vmul(g[j], vset1(a->scale));
+	EACH(j, n) m[j] = DL_NAME(mix_)(m[j], g[j], vset1(a->c1));
+	EACH(j, n) v[j] = DL_NAME(mix_)(v[j], vmul(g[j], g[j]), vset1(a->c2));
+	vstores(a->m + i, m, n, k);
+	vstores(a->v + i, v, n, k);
+	EACH(j, n) v[j] = vfma(vsqrt(v[j]), vset1(a->root), vset1(a->eps));
+	EACH(j, n) m[j] = vdiv(m[j], v[j]);
+	vloads(w, a->w + i, n, k);
+	EACH(j, n) w[j] = vfma(vset1(-a->step), m[j], vmul(w[j], vset1(a->decay)));
+	vstores(a->w + i, w, n, k);
+	DL_NAME(average_)(a, w, i, n, k);
+}
+
+static void DL_NAME(adamw_chunk)(void *arg, int chunk, int thread) {
+	const dl_update_args a = *(const dl_update_args *)arg;
+	(void)thread;
+	BY_GROUPS(FLAT_FROM(chunk), FLAT_TO(chunk, a.n), DL_NAME(adamw_step), &a);
+}
+
+void DL_NAME(dl_adamw)(dl_pool *p, const dl_update_args *a) {
+	dl_parallel(p, DL_NAME(flat_chunks)(a->n), DL_NAME(adamw_chunk), (void *)a);
 }
 
 DL_INLINE void DL_NAME(signsgd_step)(const dl_update_args *a, int64_t i, int n, int k) {
@@ -55,13 +97,11 @@ void DL_NAME(dl_signsgd)(dl_pool *p, const dl_update_args *a) {
 	dl_parallel(p, DL_NAME(flat_chunks)(a->n), DL_NAME(signsgd_chunk), (void *)a);
 }
 
-// dst + (1-rate)*(src - dst) would lose nothing either, but rate*dst +
-// (1-rate)*src is the definition.
 DL_INLINE void DL_NAME(lerp_step)(const dl_update_args *a, int64_t i, int n, int k) {
 	vf w[VECS], x[VECS];
 	vloads(w, a->w + i, n, k);
 	vloads(x, a->g + i, n, k);
-	EACH(j, n) w[j] = vfma(vset1(a->c1), x[j], vmul(vset1(a->rate), w[j]));
+	EACH(j, n) w[j] = DL_NAME(lerp_)(a, w[j], x[j]);
 	vstores(a->w + i, w, n, k);
 }
 
