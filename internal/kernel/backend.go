@@ -80,6 +80,11 @@ type Backend interface {
 	// SwiGLUBackward: dgu[M,2F] from dy[M,F]. dgu may be the memory of gu.
 	SwiGLUBackward(dgu, dy, gu Buf, f int)
 
+	// Activate: y = f(x), element by element, f by kind. y may be x.
+	Activate(y, x Buf, kind Activation)
+	// ActivateBackward: dx = dy·f'(x). dx may be the memory of x or of dy.
+	ActivateBackward(dx, dy, x Buf, kind Activation)
+
 	// CrossEntropy: loss[r] = -log p(labels[r]) in float64 for each row r of
 	// logits[rows,V] (master type), 0 where labels[r] < 0; pred[r] = first
 	// arg-max. p is softmax or stablemax (Eq. in CrossEntropyKind).
@@ -160,6 +165,19 @@ func (s AttentionShape) Asking() int {
 	}
 	return s.T
 }
+
+// Activation is an activation function of one argument.
+type Activation uint8
+
+const (
+	// GELU is the form with tanh (Hendrycks and Gimpel 2016, section 2), as in
+	// GPT-2: ½x(1 + tanh(√(2/π)(x + 0.044715x³))).
+	GELU Activation = iota
+	// GELUErf is the exact one, x·Φ(x) = ½x(1 + erf(x/√2)).
+	GELUErf
+	// ReLUSquared is max(x, 0)² (So et al. 2021, section 3).
+	ReLUSquared
+)
 
 // CrossEntropyKind is how logits become probabilities.
 type CrossEntropyKind uint8

@@ -5,18 +5,19 @@ package kernel
 // constant everywhere.
 
 const (
-	badType      = "kernel: element types do not fit together"
-	badLinear    = "kernel: Linear shapes do not fit"
-	badEmbed     = "kernel: Embed shapes do not fit"
-	badID        = "kernel: an id is outside the vocabulary"
-	badAttention = "kernel: Attention shapes do not fit"
-	badOddRotary = "kernel: rotary positions need an even head size"
-	badNorm      = "kernel: ResidualNorm shapes do not fit"
-	badSwiGLU    = "kernel: SwiGLU shapes do not fit"
-	badLoss      = "kernel: CrossEntropy shapes do not fit"
-	badLabel     = "kernel: a label is outside the vocabulary"
-	badLengths   = "kernel: buffers differ in length"
-	badStep      = "kernel: steps of Adam count from 1"
+	badType       = "kernel: element types do not fit together"
+	badLinear     = "kernel: Linear shapes do not fit"
+	badEmbed      = "kernel: Embed shapes do not fit"
+	badID         = "kernel: an id is outside the vocabulary"
+	badAttention  = "kernel: Attention shapes do not fit"
+	badOddRotary  = "kernel: rotary positions need an even head size"
+	badNorm       = "kernel: ResidualNorm shapes do not fit"
+	badSwiGLU     = "kernel: SwiGLU shapes do not fit"
+	badActivation = "kernel: an unknown activation function"
+	badLoss       = "kernel: CrossEntropy shapes do not fit"
+	badLabel      = "kernel: a label is outside the vocabulary"
+	badLengths    = "kernel: buffers differ in length"
+	badStep       = "kernel: steps of Adam count from 1"
 )
 
 func mustFit(ok bool, msg string) {
@@ -148,6 +149,16 @@ func CheckSwiGLU(y Buf, f int, gus ...Buf) int {
 		mustFit(gu.t == y.t, badType)
 	}
 	return y.n / f
+}
+
+// CheckActivate checks Activate and ActivateBackward: all buffers of one length
+// and type.
+func CheckActivate(kind Activation, dst Buf, bufs ...Buf) {
+	mustFit(kind <= ReLUSquared, badActivation)
+	mustFit(same(dst.t, bufs...), badType)
+	for _, b := range bufs {
+		mustFit(b.n == dst.n, badLengths)
+	}
 }
 
 // CheckCrossEntropy checks logits, labels and the outputs per row (loss and

@@ -5,7 +5,7 @@ import "fmt"
 // Cases returns the whole list for Agree.
 func Cases() []Case {
 	var all []Case
-	for _, f := range []func() []Case{linearCases, embedCases, attentionCases, normCases, swigluCases, lossCases, moveCases, updateCases, nanCases} {
+	for _, f := range []func() []Case{linearCases, embedCases, attentionCases, normCases, swigluCases, activateCases, lossCases, moveCases, updateCases, nanCases} {
 		all = append(all, f()...)
 	}
 	return all
@@ -33,6 +33,11 @@ func SpeedCases() []Case {
 	}
 	for _, s := range []embed{{B: 64, T: 100, prefix: 1, d: 128, puzzle: 128, v: 12}, {B: 1, T: 900, prefix: 1, d: 512, puzzle: 512, v: 12}} {
 		all = append(all, s.forward(), s.backward())
+	}
+	for _, k := range activations {
+		for _, n := range []int{2048 * 1024, 2048*1024 + 1} {
+			all = append(all, activate(n, k, ""), activateBackward(n, k, ""))
+		}
 	}
 	for _, n := range []int{1 << 13, 1 << 16, 1 << 20, 1<<20 + 1, 27 << 20} {
 		for _, c := range []Case{adamSteady(adam(n, 5, -6, 0)), adamSteady(adamW(n, 5, -6, 0, 1, 1e-8)), signSGD(n), lerp(n), sumSquares(n, "", normal(1))} {

@@ -3,6 +3,8 @@ package kerneltest
 import (
 	"math"
 	"math/rand/v2"
+
+	"deeploop/internal/kernel"
 )
 
 // nanCases: a NaN among the inputs must be seen in the same results as with
@@ -12,6 +14,8 @@ func nanCases() []Case {
 	all := []Case{
 		swiglu(9, 37, false), swigluBackward(9, 37, false), norm{rows: 12, d: 40, z: true, gain: true, alpha: 1.5}.forward(),
 		attn{B: 3, T: 5, N: 4, K: 4}.forward(), attn{B: 3, T: 5, N: 4, K: 4}.backward(), linear(40, 20, 30, false),
+		activate(500, kernel.GELU, ""), activate(500, kernel.GELUErf, ""), activate(500, kernel.ReLUSquared, ""),
+		activateBackward(500, kernel.GELU, ""), activateBackward(500, kernel.GELUErf, ""), activateBackward(500, kernel.ReLUSquared, ""),
 		loss{rows: 40, v: 12}.forward(), loss{rows: 40, v: 70, softmax: true}.forward(), loss{rows: 40, v: 12}.backward(),
 		adam(500, 3, -3, 1), averaged(adamW(500, 3, -3, 1, .5, 1e-8)), signSGD(500), lerp(500), add(500, true, ""),
 	}
@@ -62,6 +66,9 @@ func Random(r *rand.Rand) []Case {
 		linear(m, c, k, yes()), linearDX(m, c, k, yes()), linearDW(m, c, k, yes()), e.forward(), e.backward(), a.forward(), a.backward(), first.forward(), p.forward(), p.backward(),
 		swiglu(m, d, yes()), swigluBackward(m, d, yes()), l.forward(), l.backward(), add(n(40000), yes(), ""), convert(n(40000)), sumSquares(n(40000), "", normal(1)),
 		adam(n(40000), n(50), -12, 2), averaged(adamW(n(40000), n(50), -12, 2, r.Float64(), 1e-8)), signSGD(n(40000)), lerp(n(40000)),
+	}
+	for _, f := range activations {
+		all = append(all, activate(n(40000), f, ""), activateBackward(n(40000), f, ""))
 	}
 	for i := range all {
 		all[i].Name += name(" seed%d", r.Uint32())

@@ -21,6 +21,9 @@ func Tails() (all []Case) {
 	flat := func(n int) {
 		all = append(all, add(n, yes(), ""), convert(n), sumSquares(n, "", normal(1)), adam(n, 3, -3, 1), averaged(adam(n, 3, -3, 1)),
 			adamW(n, 3, -3, 1, .5, 1e-8), averaged(adamW(n, 3, -3, 1, .5, 1e-8)), signSGD(n), lerp(n))
+		for _, k := range activations {
+			all = append(all, activate(n, k, ""), activateBackward(n, k, ""))
+		}
 	}
 	for i := 1; i <= tail; i++ {
 		product(i, some(), some())

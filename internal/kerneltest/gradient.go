@@ -92,6 +92,9 @@ func gradients() (all []gradient) {
 		all = append(all, s.gradient())
 	}
 	all = append(all, swigluGradient())
+	for _, k := range activations {
+		all = append(all, activateGradient(k))
+	}
 	for _, s := range []loss{{rows: 5, v: 6}, {rows: 5, v: 6, softmax: true}} {
 		all = append(all, s.gradient())
 	}
@@ -162,6 +165,16 @@ func swigluGradient() gradient {
 		tensors:  []Tensor{{Name: "gu", Kind: Wide, Len: 2 * m * f, Fill: normal(2)}, {Name: "y", Kind: Wide, Role: Out, Len: m * f}},
 		forward:  func(b kernel.Backend, v Values) { b.SwiGLU(v.Buf("y"), v.Buf("gu"), f) },
 		backward: func(b kernel.Backend, v Values) { b.SwiGLUBackward(v.Buf("dgu"), v.Buf("dy"), v.Buf("gu"), f) },
+	}
+}
+
+func activateGradient(kind kernel.Activation) gradient {
+	const n = 40
+	return gradient{
+		name: "Activate " + activationName(kind), out: "y", wrt: []string{"x"},
+		tensors:  []Tensor{{Name: "x", Kind: Wide, Len: n, Fill: normal(2)}, {Name: "y", Kind: Wide, Role: Out, Len: n}},
+		forward:  func(b kernel.Backend, v Values) { b.Activate(v.Buf("y"), v.Buf("x"), kind) },
+		backward: func(b kernel.Backend, v Values) { b.ActivateBackward(v.Buf("dx"), v.Buf("dy"), v.Buf("x"), kind) },
 	}
 }
 

@@ -197,6 +197,20 @@ func (r *Recorder) SwiGLUBackward(dgu, dy, gu kernel.Buf, f int) {
 	r.note(Op{Name: "SwiGLUBackward", Group: Other}, start, work{bytes: size(dgu, dy, gu)})
 }
 
+// Activate implements kernel.Backend.
+func (r *Recorder) Activate(y, x kernel.Buf, kind kernel.Activation) {
+	start := r.now()
+	r.Backend.Activate(y, x, kind)
+	r.note(Op{Name: "Activate", Group: Other}, start, work{bytes: size(y, x)})
+}
+
+// ActivateBackward implements kernel.Backend.
+func (r *Recorder) ActivateBackward(dx, dy, x kernel.Buf, kind kernel.Activation) {
+	start := r.now()
+	r.Backend.ActivateBackward(dx, dy, x, kind)
+	r.note(Op{Name: "ActivateBackward", Group: Other}, start, work{bytes: size(dx, dy, x)})
+}
+
 // CrossEntropy implements kernel.Backend.
 func (r *Recorder) CrossEntropy(loss []float64, pred []int32, logits kernel.Buf, labels []int32, v int, kind kernel.CrossEntropyKind) {
 	start := r.now()

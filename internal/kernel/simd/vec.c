@@ -83,6 +83,16 @@ void dl_vec_swiglu_back(dl_pool *p, int level, int bf16, void *dgu, void *dy, vo
 	RUN_ACT(swiglu_back);
 }
 
+void dl_vec_activate(dl_pool *p, int level, int bf16, void *y, const void *x, int64_t n, int kind) {
+	dl_activate_args a = {y, NULL, x, n, kind};
+	RUN_ACT(activate);
+}
+
+void dl_vec_activate_back(dl_pool *p, int level, int bf16, void *dx, const void *dy, const void *x, int64_t n, int kind) {
+	dl_activate_args a = {dx, dy, x, n, kind};
+	RUN_ACT(activate_back);
+}
+
 void dl_vec_loss(dl_pool *p, int level, void *loss, void *pred, const void *logits, const void *labels, int64_t rows, int64_t v, int stablemax) {
 	dl_loss_args a = {.logits = logits, .labels = labels, .loss = loss, .pred = pred, .rows = rows, .v = v, .stablemax = stablemax, .pool = p};
 	a.chunk = chunk_rows(rows, v);

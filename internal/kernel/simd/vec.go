@@ -19,6 +19,10 @@ package simd
 #cgo nocallback dl_vec_swiglu
 #cgo noescape dl_vec_swiglu_back
 #cgo nocallback dl_vec_swiglu_back
+#cgo noescape dl_vec_activate
+#cgo nocallback dl_vec_activate
+#cgo noescape dl_vec_activate_back
+#cgo nocallback dl_vec_activate_back
 #cgo noescape dl_vec_loss
 #cgo nocallback dl_vec_loss
 #cgo noescape dl_vec_loss_back
@@ -106,6 +110,18 @@ func (b *Backend) SwiGLU(y, gu kernel.Buf, f int) {
 func (b *Backend) SwiGLUBackward(dgu, dy, gu kernel.Buf, f int) {
 	m := kernel.CheckSwiGLU(dy, f, gu, dgu)
 	C.dl_vec_swiglu_back(b.pool, C.int(b.level), ctype(dy.Type()), dgu.Ptr(), dy.Ptr(), gu.Ptr(), size(m), size(f))
+}
+
+// Activate implements kernel.Backend.
+func (b *Backend) Activate(y, x kernel.Buf, kind kernel.Activation) {
+	kernel.CheckActivate(kind, y, x)
+	C.dl_vec_activate(b.pool, C.int(b.level), ctype(y.Type()), y.Ptr(), x.Ptr(), size(y.Len()), C.int(kind))
+}
+
+// ActivateBackward implements kernel.Backend.
+func (b *Backend) ActivateBackward(dx, dy, x kernel.Buf, kind kernel.Activation) {
+	kernel.CheckActivate(kind, dx, dy, x)
+	C.dl_vec_activate_back(b.pool, C.int(b.level), ctype(dx.Type()), dx.Ptr(), dy.Ptr(), x.Ptr(), size(dx.Len()), C.int(kind))
 }
 
 // CrossEntropy implements kernel.Backend.

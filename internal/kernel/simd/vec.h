@@ -37,6 +37,15 @@ typedef struct {
 	int64_t m, f;
 } dl_swiglu_args;
 
+enum { DL_GELU, DL_GELU_ERF, DL_RELU2 }; // as kernel.Activation
+
+typedef struct {
+	void *y; // dx in the backward call
+	const void *dy, *x;
+	int64_t n;
+	int kind;
+} dl_activate_args;
+
 typedef struct {
 	const float *logits;
 	const int32_t *labels;
@@ -74,6 +83,8 @@ typedef struct {
 	X(norm_back, dl_norm_args)        \
 	X(swiglu, dl_swiglu_args)         \
 	X(swiglu_back, dl_swiglu_args)    \
+	X(activate, dl_activate_args)     \
+	X(activate_back, dl_activate_args) \
 	X(loss_back, dl_loss_args)        \
 	X(add, dl_move_args)              \
 	X(sumsq, dl_update_args)

@@ -1,5 +1,6 @@
 #include "vec_norm_body.h"
 #include "vec_swiglu_body.h"
+#include "vec_activate_body.h"
 #include "vec_embed_body.h"
 #include "vec_move_body.h"
 #include "vec_loss_back_body.h"

@@ -21,6 +21,8 @@ void dl_vec_norm_back(dl_pool *p, int level, int bf16, void *dx, void *dz, void 
 	const void *x, const void *z, const void *gain, float alpha, int64_t rows, int64_t d);
 void dl_vec_swiglu(dl_pool *p, int level, int bf16, void *y, void *gu, int64_t m, int64_t f);
 void dl_vec_swiglu_back(dl_pool *p, int level, int bf16, void *dgu, void *dy, void *gu, int64_t m, int64_t f);
+void dl_vec_activate(dl_pool *p, int level, int bf16, void *y, const void *x, int64_t n, int kind);
+void dl_vec_activate_back(dl_pool *p, int level, int bf16, void *dx, const void *dy, const void *x, int64_t n, int kind);
 void dl_vec_loss(dl_pool *p, int level, void *loss, void *pred, const void *logits, const void *labels, int64_t rows, int64_t v, int stablemax);
 void dl_vec_loss_back(dl_pool *p, int level, int bf16, void *dlogits, const void *logits, const void *labels, const void *scale,
 	int64_t rows, int64_t v, int stablemax);

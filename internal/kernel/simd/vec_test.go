@@ -85,7 +85,8 @@ func TestCallsAllocateNothing(t *testing.T) {
 				b.ResidualNorm(y, row, x, z, gain, 1, 1e-5, d)
 				b.ResidualNormBackward(dqkv.Slice(0, m*d), dqkv.Slice(m*d, 2*m*d), dgain, y, kernel.Buf{}, row, x, z, gain, 1, d)
 			},
-			"SwiGLU": func() { b.SwiGLU(y, wide, d); b.SwiGLUBackward(wide, x, wide, d) },
+			"SwiGLU":   func() { b.SwiGLU(y, wide, d); b.SwiGLUBackward(wide, x, wide, d) },
+			"Activate": func() { b.Activate(y, x, kernel.GELUErf); b.ActivateBackward(y, x, z, kernel.GELU) },
 			"CrossEntropy": func() {
 				b.CrossEntropy(loss, pred, g, labels, d, kernel.Stablemax)
 				b.CrossEntropyBackward(y, g, labels, loss, d, kernel.Softmax)
