@@ -41,7 +41,7 @@ func openForeign(path string, names []string) (_ *Dataset, err error) {
 	var left []string
 	for _, name := range names {
 		split := d.splitOf(name)
-		if split == nil && len(names) == 1 {
+		if split == nil && name == path {
 			split = d.Train
 		}
 		if split == nil {
