@@ -63,6 +63,17 @@ type Backend interface {
 	// them whole: s.Queries is 0.
 	AttentionBackward(dqkv, do, o, qkv, lse Buf, s AttentionShape)
 
+	// QKNorm: qkv[B*T, 3*N*K] as Attention takes it to y of the same layout,
+	// with each head x of q and of k normed, gain ⊙ x·r with r =
+	// 1/√(mean(x²)+eps), gain gq or gk [K] master, and v copied. rstd[B*T, 2*N]
+	// master receives r, heads of q first. Both gains may be absent: 1. y may
+	// be qkv. Of s only the sizes count.
+	QKNorm(y, rstd, qkv, gq, gk Buf, s AttentionShape, eps float64)
+	// QKNormBackward: dqkv from dy, and dgq, dgk (+)= Σ dy ⊙ x·r over all heads
+	// of q, of k (they accumulate, and may be absent). dqkv may be the memory
+	// of dy.
+	QKNormBackward(dqkv, dgq, dgk, dy, qkv, rstd, gq, gk Buf, s AttentionShape)
+
 	// ResidualNorm: y = gain ⊙ s·r with s = alpha*x + z, r = 1/√(mean(s²)+eps)
 	// per row of D. z may be absent (plain RMSNorm with alpha 1); gain [D]
 	// master may be absent. rstd[rows] master receives r.

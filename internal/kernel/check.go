@@ -11,6 +11,7 @@ const (
 	badID         = "kernel: an id is outside the vocabulary"
 	badAttention  = "kernel: Attention shapes do not fit"
 	badOddRotary  = "kernel: rotary positions need an even head size"
+	badQKNorm     = "kernel: QKNorm shapes do not fit"
 	badNorm       = "kernel: ResidualNorm shapes do not fit"
 	badSwiGLU     = "kernel: SwiGLU shapes do not fit"
 	badActivation = "kernel: an unknown activation function"
@@ -116,6 +117,20 @@ func CheckAttentionBackward(dqkv, do, o, qkv, lse Buf, s AttentionShape) {
 	mustFit(s.Queries == 0 && !lse.Absent(), badAttention)
 	mustFit(dqkv.n == qkv.n && do.n == o.n, badAttention)
 	mustFit(same(qkv.t, dqkv, do), badType)
+}
+
+// CheckQKNorm checks the buffers of a forward call.
+func CheckQKNorm(y, rstd, qkv, gq, gk Buf, s AttentionShape) {
+	mustFit(s.B >= 0 && s.T > 0 && s.N > 0 && s.K > 0 && qkv.n == 3*s.B*s.T*s.N*s.K, badQKNorm)
+	mustFit(y.n == qkv.n && rstd.n == 2*s.B*s.T*s.N && orLen(gq, s.K) && orLen(gk, s.K), badQKNorm)
+	mustFit(same(qkv.t, y) && isMaster(qkv.t, rstd, gq, gk), badType)
+}
+
+// CheckQKNormBackward checks the buffers of a backward call.
+func CheckQKNormBackward(dqkv, dgq, dgk, dy, qkv, rstd, gq, gk Buf, s AttentionShape) {
+	CheckQKNorm(dy, rstd, qkv, gq, gk, s)
+	mustFit(dqkv.n == qkv.n && orLen(dgq, s.K) && orLen(dgk, s.K), badQKNorm)
+	mustFit(same(qkv.t, dqkv) && isMaster(qkv.t, dgq, dgk), badType)
 }
 
 // CheckResidualNorm checks a forward call and returns the number of rows.

@@ -5,7 +5,7 @@ import "fmt"
 // Cases returns the whole list for Agree.
 func Cases() []Case {
 	var all []Case
-	for _, f := range []func() []Case{linearCases, embedCases, attentionCases, normCases, swigluCases, activateCases, lossCases, moveCases, updateCases, nanCases} {
+	for _, f := range []func() []Case{linearCases, embedCases, attentionCases, normCases, qkNormCases, swigluCases, activateCases, lossCases, moveCases, updateCases, nanCases} {
 		all = append(all, f()...)
 	}
 	return all
@@ -32,6 +32,9 @@ func SpeedCases() []Case {
 		}
 	}
 	for _, s := range []embed{{B: 64, T: 100, prefix: 1, d: 128, puzzle: 128, v: 12}, {B: 1, T: 900, prefix: 1, d: 512, puzzle: 512, v: 12}} {
+		all = append(all, s.forward(), s.backward())
+	}
+	for _, s := range []qkNorm{{B: 2, T: 1024, N: 12, K: 64}, {B: 1, T: 1024, N: 8, K: 128}} {
 		all = append(all, s.forward(), s.backward())
 	}
 	for _, k := range activations {

@@ -13,7 +13,7 @@ func nanCases() []Case {
 	nan := one(math.NaN())
 	all := []Case{
 		swiglu(9, 37, false), swigluBackward(9, 37, false), norm{rows: 12, d: 40, z: true, gain: true, alpha: 1.5}.forward(),
-		attn{B: 3, T: 5, N: 4, K: 4}.forward(), attn{B: 3, T: 5, N: 4, K: 4}.backward(), linear(40, 20, 30, false),
+		attn{B: 3, T: 5, N: 4, K: 4}.forward(), attn{B: 3, T: 5, N: 4, K: 4}.backward(), qkNorm{B: 1, T: 9, N: 3, K: 20}.forward(), linear(40, 20, 30, false),
 		activate(500, kernel.GELU, ""), activate(500, kernel.GELUErf, ""), activate(500, kernel.ReLUSquared, ""),
 		activateBackward(500, kernel.GELU, ""), activateBackward(500, kernel.GELUErf, ""), activateBackward(500, kernel.ReLUSquared, ""),
 		loss{rows: 40, v: 12}.forward(), loss{rows: 40, v: 70, softmax: true}.forward(), loss{rows: 40, v: 12}.backward(),
@@ -67,6 +67,8 @@ func Random(r *rand.Rand) []Case {
 		swiglu(m, d, yes()), swigluBackward(m, d, yes()), l.forward(), l.backward(), add(n(40000), yes(), ""), convert(n(40000)), sumSquares(n(40000), "", normal(1)),
 		adam(n(40000), n(50), -12, 2), averaged(adamW(n(40000), n(50), -12, 2, r.Float64(), 1e-8)), signSGD(n(40000)), lerp(n(40000)),
 	}
+	h := qkNorm{B: n(3), T: n(70), N: n(4), K: 1 + n(140), noGain: yes(), noDgain: yes(), in: yes()}
+	all = append(all, h.forward(), h.backward())
 	for _, f := range activations {
 		all = append(all, activate(n(40000), f, ""), activateBackward(n(40000), f, ""))
 	}

@@ -38,6 +38,11 @@ func Tails() (all []Case) {
 		if i > 1 { // the gradient of one column is all cancellation
 			all = append(all, p.backward())
 		}
+		h := qkNorm{B: 1, T: some(), N: 1 + r.IntN(3), K: i, noGain: yes(), noDgain: yes()}
+		all = append(all, h.forward())
+		if i > 1 {
+			all = append(all, h.backward())
+		}
 		all = append(all, swiglu(some(), i, false), swigluBackward(some(), i, false))
 		e := embed{B: 2, T: 1 + r.IntN(9), prefix: r.IntN(3), d: i, v: 7, pos: yes(), accumulate: yes()}
 		if e.prefix > 0 {

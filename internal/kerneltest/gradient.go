@@ -91,6 +91,9 @@ func gradients() (all []gradient) {
 	for _, s := range []norm{{rows: 3, d: 5, z: true, alpha: 1.5}, {rows: 2, d: 4, z: true, gain: true, alpha: .8}, {rows: 2, d: 4, gain: true, alpha: 1}} {
 		all = append(all, s.gradient())
 	}
+	for _, s := range []qkNorm{{B: 2, T: 2, N: 2, K: 5}, {B: 1, T: 2, N: 1, K: 4, noGain: true}} {
+		all = append(all, s.gradient())
+	}
 	all = append(all, swigluGradient())
 	for _, k := range activations {
 		all = append(all, activateGradient(k))

@@ -164,6 +164,20 @@ func (r *Recorder) AttentionBackward(dqkv, do, o, qkv, lse kernel.Buf, s kernel.
 	r.note(Op{Name: "AttentionBackward", Group: Attention}, start, w)
 }
 
+// QKNorm implements kernel.Backend.
+func (r *Recorder) QKNorm(y, rstd, qkv, gq, gk kernel.Buf, s kernel.AttentionShape, eps float64) {
+	start := r.now()
+	r.Backend.QKNorm(y, rstd, qkv, gq, gk, s, eps)
+	r.note(Op{Name: "QKNorm", Group: Other}, start, work{bytes: size(y, rstd, qkv, gq, gk)})
+}
+
+// QKNormBackward implements kernel.Backend.
+func (r *Recorder) QKNormBackward(dqkv, dgq, dgk, dy, qkv, rstd, gq, gk kernel.Buf, s kernel.AttentionShape) {
+	start := r.now()
+	r.Backend.QKNormBackward(dqkv, dgq, dgk, dy, qkv, rstd, gq, gk, s)
+	r.note(Op{Name: "QKNormBackward", Group: Other}, start, work{bytes: size(dqkv, dy, qkv, rstd, gq, gk) + 2*size(dgq, dgk)})
+}
+
 // ResidualNorm implements kernel.Backend.
 func (r *Recorder) ResidualNorm(y, rstd, x, z, gain kernel.Buf, alpha, eps float64, d int) {
 	start := r.now()

@@ -73,6 +73,24 @@ void dl_vec_norm_back(dl_pool *p, int level, int bf16, void *dx, void *dz, void 
 	RUN_ACT(norm_back);
 }
 
+void dl_vec_qknorm(dl_pool *p, int level, int bf16, void *y, void *rstd, const void *qkv, const void *gq, const void *gk, float eps,
+	int64_t rows, int64_t n, int64_t k) {
+	dl_qknorm_args a = {.y = y, .rstd = rstd, .x = qkv, .gain = {gq, gk}, .eps = eps, .rows = rows, .n = n, .k = k};
+	a.chunk = chunk_rows(rows, 3 * n * k);
+	RUN_ACT(qknorm);
+}
+
+void dl_vec_qknorm_back(dl_pool *p, int level, int bf16, void *dqkv, void *dgq, void *dgk, const void *dy, const void *qkv, void *rstd, const void *gq,
+	const void *gk, int64_t rows, int64_t n, int64_t k) {
+	dl_qknorm_args a = {.y = dqkv, .dgain = {dgq, dgk}, .dy = dy, .x = qkv, .rstd = rstd, .gain = {gq, gk}, .rows = rows, .n = n, .k = k};
+	a.chunk = chunk_rows(rows, 3 * n * k);
+	if (dgq || dgk) { // partial sums of each of at most 64 chunks
+		if (a.chunk < (rows + 63) / 64) a.chunk = (rows + 63) / 64;
+		a.partial = dl_shared(p, DL_SLOT_A, (size_t)(64 * 2 * k) * sizeof(float));
+	}
+	RUN_ACT(qknorm_back);
+}
+
 void dl_vec_swiglu(dl_pool *p, int level, int bf16, void *y, void *gu, int64_t m, int64_t f) {
 	dl_swiglu_args a = {y, gu, NULL, m, f};
 	RUN_ACT(swiglu);

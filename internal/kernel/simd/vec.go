@@ -11,6 +11,10 @@ package simd
 #cgo nocallback dl_vec_attn
 #cgo noescape dl_vec_attn_back
 #cgo nocallback dl_vec_attn_back
+#cgo noescape dl_vec_qknorm
+#cgo nocallback dl_vec_qknorm
+#cgo noescape dl_vec_qknorm_back
+#cgo nocallback dl_vec_qknorm_back
 #cgo noescape dl_vec_norm
 #cgo nocallback dl_vec_norm
 #cgo noescape dl_vec_norm_back
@@ -85,6 +89,20 @@ func (b *Backend) AttentionBackward(dqkv, do, o, qkv, lse kernel.Buf, s kernel.A
 	t := ctype(qkv.Type())
 	C.dl_vec_attn_back(b.pool, C.int(b.level), t, b.engine(t), dqkv.Ptr(), do.Ptr(), o.Ptr(), qkv.Ptr(), lse.Ptr(), s.Cos.Ptr(), s.Sin.Ptr(),
 		C.int(s.B), C.int(s.T), C.int(s.N), C.int(s.K), cbool(s.Causal))
+}
+
+// QKNorm implements kernel.Backend.
+func (b *Backend) QKNorm(y, rstd, qkv, gq, gk kernel.Buf, s kernel.AttentionShape, eps float64) {
+	kernel.CheckQKNorm(y, rstd, qkv, gq, gk, s)
+	C.dl_vec_qknorm(b.pool, C.int(b.level), ctype(qkv.Type()), y.Ptr(), rstd.Ptr(), qkv.Ptr(), gq.Ptr(), gk.Ptr(), C.float(eps),
+		size(s.B*s.T), size(s.N), size(s.K))
+}
+
+// QKNormBackward implements kernel.Backend.
+func (b *Backend) QKNormBackward(dqkv, dgq, dgk, dy, qkv, rstd, gq, gk kernel.Buf, s kernel.AttentionShape) {
+	kernel.CheckQKNormBackward(dqkv, dgq, dgk, dy, qkv, rstd, gq, gk, s)
+	C.dl_vec_qknorm_back(b.pool, C.int(b.level), ctype(qkv.Type()), dqkv.Ptr(), dgq.Ptr(), dgk.Ptr(), dy.Ptr(), qkv.Ptr(), rstd.Ptr(), gq.Ptr(), gk.Ptr(),
+		size(s.B*s.T), size(s.N), size(s.K))
 }
 
 // ResidualNorm implements kernel.Backend.

@@ -33,6 +33,15 @@ typedef struct {
 } dl_norm_args;
 
 typedef struct {
+	void *y; // dqkv in the backward call
+	const void *x, *dy;
+	float *rstd, *dgain[2], *partial; // of q and k; partial [chunks][2][k]
+	const float *gain[2];
+	float eps;
+	int64_t rows, n, k, chunk;
+} dl_qknorm_args;
+
+typedef struct {
 	void *y, *gu, *dgu; // y is dy in the backward call
 	int64_t m, f;
 } dl_swiglu_args;
@@ -81,6 +90,8 @@ typedef struct {
 	X(attn_back, dl_attn_args)        \
 	X(norm, dl_norm_args)             \
 	X(norm_back, dl_norm_args)        \
+	X(qknorm, dl_qknorm_args)         \
+	X(qknorm_back, dl_qknorm_args)    \
 	X(swiglu, dl_swiglu_args)         \
 	X(swiglu_back, dl_swiglu_args)    \
 	X(activate, dl_activate_args)     \

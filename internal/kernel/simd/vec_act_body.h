@@ -1,4 +1,5 @@
 #include "vec_norm_body.h"
+#include "vec_qknorm_body.h"
 #include "vec_swiglu_body.h"
 #include "vec_activate_body.h"
 #include "vec_embed_body.h"

@@ -19,6 +19,10 @@ void dl_vec_norm(dl_pool *p, int level, int bf16, void *y, void *rstd, const voi
 	float alpha, float eps, int64_t rows, int64_t d);
 void dl_vec_norm_back(dl_pool *p, int level, int bf16, void *dx, void *dz, void *dgain, const void *dy, void *y, void *rstd,
 	const void *x, const void *z, const void *gain, float alpha, int64_t rows, int64_t d);
+void dl_vec_qknorm(dl_pool *p, int level, int bf16, void *y, void *rstd, const void *qkv, const void *gq, const void *gk, float eps,
+	int64_t rows, int64_t n, int64_t k);
+void dl_vec_qknorm_back(dl_pool *p, int level, int bf16, void *dqkv, void *dgq, void *dgk, const void *dy, const void *qkv, void *rstd, const void *gq,
+	const void *gk, int64_t rows, int64_t n, int64_t k);
 void dl_vec_swiglu(dl_pool *p, int level, int bf16, void *y, void *gu, int64_t m, int64_t f);
 void dl_vec_swiglu_back(dl_pool *p, int level, int bf16, void *dgu, void *dy, void *gu, int64_t m, int64_t f);
 void dl_vec_activate(dl_pool *p, int level, int bf16, void *y, const void *x, int64_t n, int kind);

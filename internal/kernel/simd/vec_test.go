@@ -85,7 +85,11 @@ func TestCallsAllocateNothing(t *testing.T) {
 				b.ResidualNorm(y, row, x, z, gain, 1, 1e-5, d)
 				b.ResidualNormBackward(dqkv.Slice(0, m*d), dqkv.Slice(m*d, 2*m*d), dgain, y, kernel.Buf{}, row, x, z, gain, 1, d)
 			},
-			"SwiGLU":   func() { b.SwiGLU(y, wide, d); b.SwiGLUBackward(wide, x, wide, d) },
+			"SwiGLU": func() { b.SwiGLU(y, wide, d); b.SwiGLUBackward(wide, x, wide, d) },
+			"QKNorm": func() {
+				b.QKNorm(dqkv, g.Slice(0, 2*m), qkv, gain, gain, s, 1e-5)
+				b.QKNormBackward(dqkv, dgain, dgain, dqkv, qkv, g.Slice(0, 2*m), gain, gain, s)
+			},
 			"Activate": func() { b.Activate(y, x, kernel.GELUErf); b.ActivateBackward(y, x, z, kernel.GELU) },
 			"CrossEntropy": func() {
 				b.CrossEntropy(loss, pred, g, labels, d, kernel.Stablemax)

@@ -81,3 +81,21 @@ func TestActivateGradient(t *testing.T) {
 		})
 	}
 }
+
+func TestQKNormGradient(t *testing.T) {
+	s := kernel.AttentionShape{B: 2, T: 3, N: 2, K: 4, Causal: true}
+	for _, gains := range []bool{false, true} {
+		r := rand.New(rand.NewPCG(5, 1))
+		w, head := randomParam(r, "qkv", 24, 5), randomParam(r, "head", 3, 8)
+		params := []*graph.Param{w, head}
+		var gq, gk *graph.Param
+		if gains {
+			gq, gk = randomParam(r, "gq", 1, 4), randomParam(r, "gk", 1, 4)
+			params = append(params, gq, gk)
+		}
+		checkGradients(t, params, func(b *graph.Builder) *graph.Node {
+			x := randomInput(b, r, 6, 5)
+			return lossOf(b, r, Attention(b, QKNorm(b, Linear(b, x, w), gq, gk, s, 1e-5), s), head)
+		})
+	}
+}
