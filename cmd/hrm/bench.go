@@ -13,6 +13,7 @@ import (
 
 	"deeploop/hrm"
 	"deeploop/internal/cli"
+	"deeploop/internal/command"
 	"deeploop/internal/kernel"
 	"deeploop/internal/runlog"
 	"deeploop/internal/train"
@@ -27,7 +28,7 @@ type benchOptions struct {
 	seqLen, batch    int
 	vocab            int
 	placement        string
-	compute          compute
+	compute          command.Compute
 	steps            int
 	seconds          float64
 	profile, json    bool
@@ -73,7 +74,7 @@ func (o *benchOptions) addFlags(f *pflag.FlagSet) {
 		f.Lookup(x.flag).DefValue = "" // the preset's
 	}
 	f.StringVar(&o.placement, "placement", "", "postnorm, deepnorm, deeploop or prenorm")
-	o.compute.addFlags(f, "auto")
+	o.compute.AddFlags(f, "auto")
 	f.IntVar(&o.steps, "steps", 10000, "training `N` steps: how long they would take is printed, and no more are timed")
 	f.Float64Var(&o.seconds, "seconds", 15, "measure for about so many seconds, at least three steps; two thirds for training")
 	f.BoolVar(&o.profile, "profile", false, "where the time goes: every kernel, and what is left for graph and Go")
@@ -149,7 +150,7 @@ func benchCmdRun(ctx context.Context, s *cli.Streams, o benchOptions) error {
 	if err != nil {
 		return err
 	}
-	choice, err := o.compute.open(s, o.given("kernel"))
+	choice, err := o.compute.Open(s, o.given("kernel"))
 	if err != nil {
 		return err
 	}
@@ -157,11 +158,11 @@ func benchCmdRun(ctx context.Context, s *cli.Streams, o benchOptions) error {
 	if err := benchFits(c, choice.Precision); err != nil {
 		return err
 	}
-	ctx, stop := train.OnInterrupt(orBackground(ctx), func(sig os.Signal) {
+	ctx, stop := train.OnInterrupt(command.OrBackground(ctx), func(sig os.Signal) {
 		fmt.Fprintf(s.Err, "\n%v: ending with what was measured; once more ends at once\n", sig)
 	})
 	defer stop()
-	m := benchMeasure{o: o, c: c, choice: choice, progress: newProgress(s, o.quiet), now: time.Now}
+	m := benchMeasure{o: o, c: c, choice: choice, progress: command.NewProgress(s, o.quiet), now: time.Now}
 	doc, err := m.run(ctx)
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"deeploop/internal/cli"
+	"deeploop/internal/command"
 	"deeploop/internal/kernel/pick"
 )
 
@@ -80,11 +81,11 @@ func TestBenchForPeople(t *testing.T) {
 }
 
 func TestBenchTakesTheEnvironmentsKernel(t *testing.T) {
-	t.Setenv(kernelVariable, "ref")
+	t.Setenv(command.KernelVariable, "ref")
 	out, _ := ok(t, benchTiny)
 	require.Contains(t, out, "kernel ref,")
-	t.Setenv(kernelVariable, "none")
-	require.Contains(t, fails(t, cli.ExitUsage, benchTiny), "kernel is \"none\" (by $"+kernelVariable+")")
+	t.Setenv(command.KernelVariable, "none")
+	require.Contains(t, fails(t, cli.ExitUsage, benchTiny), "kernel is \"none\" (by $"+command.KernelVariable+")")
 }
 
 // Values that cannot work are the caller's mistakes, found before any work.
@@ -127,9 +128,7 @@ func TestBenchRefusals(t *testing.T) {
 
 // Ctrl-C ends with what was measured, and code 130.
 func TestBenchInterrupted(t *testing.T) {
-	c := exec.Command(os.Args[0])
-	line := "bench --preset testing --seconds 100000 --steps 1000000 --json --threads 1 --kernel ref"
-	c.Env = append(os.Environ(), "DEEPLOOP_TEST_HRM="+strings.Join(strings.Fields(line), "\n"))
+	c := hrmProgram.Process("bench --preset testing --seconds 100000 --steps 1000000 --json --threads 1 --kernel ref")
 	t.Chdir(t.TempDir())
 	errs, err := os.Create("errors")
 	require.NoError(t, err)

@@ -17,6 +17,7 @@ import (
 	"deeploop/arc"
 	"deeploop/augment"
 	"deeploop/internal/cli"
+	"deeploop/internal/command"
 	"deeploop/internal/files"
 	"deeploop/internal/train"
 )
@@ -101,7 +102,7 @@ func buildDataRun(ctx context.Context, s *cli.Streams, opt buildDataOptions) err
 		return err
 	}
 	if opt.out == "" {
-		opt.out = filepath.Join(dataFolder, fmt.Sprintf("arc-aug-%d", opt.settings.NumAug))
+		opt.out = filepath.Join(command.DataFolder, fmt.Sprintf("arc-aug-%d", opt.settings.NumAug))
 	}
 	var names []string
 	if opt.tasks != "" {
@@ -118,7 +119,7 @@ func buildDataRun(ctx context.Context, s *cli.Streams, opt buildDataOptions) err
 	if err != nil {
 		return err
 	}
-	ctx, stop := train.OnInterrupt(orBackground(ctx), func(os.Signal) {})
+	ctx, stop := train.OnInterrupt(command.OrBackground(ctx), func(os.Signal) {})
 	defer stop()
 	show := newByteProgress(s.Err, "building")
 	m, err := augment.Build(ctx, corpus, opt.out, augment.BuildOptions{
@@ -146,13 +147,6 @@ func buildDataRun(ctx context.Context, s *cli.Streams, opt buildDataOptions) err
 	fmt.Fprintf(s.Out, "  sequence     %d tokens, a %dx%d canvas\n", m.Settings.MaxGrid*m.Settings.MaxGrid, m.Settings.MaxGrid, m.Settings.MaxGrid)
 	fmt.Fprintf(s.Out, "  dataset hash %s\n", m.DatasetHash)
 	return nil
-}
-
-func orBackground(ctx context.Context) context.Context {
-	if ctx == nil {
-		return context.Background()
-	}
-	return ctx
 }
 
 // readTaskList reads task ids, one a line; empty lines do not count.
@@ -183,7 +177,7 @@ func verifyRun(ctx context.Context, s *cli.Streams, dir string, changed func(str
 			return cli.Usagef("verify dataset: --verify builds nothing, so it does not go with --%s", flag)
 		}
 	}
-	ctx, stop := train.OnInterrupt(orBackground(ctx), func(os.Signal) {})
+	ctx, stop := train.OnInterrupt(command.OrBackground(ctx), func(os.Signal) {})
 	defer stop()
 	show := newByteProgress(s.Err, "verifying")
 	problems, err := augment.Verify(ctx, dir, show.at)

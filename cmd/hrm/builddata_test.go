@@ -14,6 +14,7 @@ import (
 
 	"deeploop/augment"
 	"deeploop/internal/cli"
+	"deeploop/internal/command"
 )
 
 // buildData runs hrm build-data with arguments.
@@ -33,7 +34,7 @@ func TestBuildDataSamples(t *testing.T) {
 	require.Contains(t, out, m.DatasetHash)
 	require.Equal(t, augment.Settings{NumAug: 3, Seed: 42, MaxGrid: sampleMaxGrid, DestOrder: augment.TrainFirst}, m.Settings)
 	require.Empty(t, m.SkippedTasks, "the samples fit their canvas")
-	newest, err := newestFolder(dataFolder, augment.ManifestName)
+	newest, err := command.NewestFolder(command.DataFolder, augment.ManifestName, nil)
 	require.NoError(t, err)
 	require.Equal(t, dir, newest)
 
@@ -92,13 +93,7 @@ func TestBuildDataMistakes(t *testing.T) {
 	}
 }
 
-// The child process of TestBuildDataKilled.
-func TestMain(m *testing.M) {
-	if args := os.Getenv("DEEPLOOP_TEST_HRM"); args != "" {
-		os.Exit(run(strings.Split(args, "\n"), cli.Standard()))
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { hrmProgram.Main(m) }
 
 // A build that is killed or interrupted at any moment leaves the old dataset,
 // or the new one, whole, and nothing that stands in the way of the next build.
@@ -108,11 +103,8 @@ func TestBuildDataKilled(t *testing.T) {
 		return
 	}
 	dir := t.TempDir()
-	args := []string{"build-data", "--out", filepath.Join(dir, "set"), "--max-grid", "10", "--force", "--num-aug"}
 	build := func(numAug string) *exec.Cmd {
-		c := exec.Command(os.Args[0])
-		c.Env = append(os.Environ(), "DEEPLOOP_TEST_HRM="+strings.Join(append(args, numAug), "\n"))
-		return c
+		return hrmProgram.Process("build-data --max-grid 10 --force --num-aug", numAug, "--out", filepath.Join(dir, "set"))
 	}
 	out, err := build("5").CombinedOutput()
 	require.NoError(t, err, string(out))

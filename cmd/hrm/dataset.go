@@ -10,6 +10,7 @@ import (
 	"deeploop/augment"
 	"deeploop/internal/checkpoint"
 	"deeploop/internal/cli"
+	"deeploop/internal/command"
 )
 
 // openDataset opens a dataset folder of ours or of the reference builder,
@@ -36,8 +37,8 @@ func openDataset(s *cli.Streams, dir string) (*augment.Dataset, error) {
 // buildSamples makes the dataset of the sample tasks that hrm build-data
 // makes when told nothing, and returns its folder.
 func buildSamples(ctx context.Context, s *cli.Streams) (string, error) {
-	dir := filepath.Join(dataFolder, fmt.Sprintf("arc-aug-%d", sampleNumAug))
-	fmt.Fprintf(s.Err, "no dataset below %s/: building %s of the sample tasks (hrm build-data makes others)\n", dataFolder, dir)
+	dir := filepath.Join(command.DataFolder, fmt.Sprintf("arc-aug-%d", sampleNumAug))
+	fmt.Fprintf(s.Err, "no dataset below %s/: building %s of the sample tasks (hrm build-data makes others)\n", command.DataFolder, dir)
 	progress := &cli.Streams{In: s.In, Out: s.Err, Err: s.Err}
 	return dir, buildDataRun(ctx, progress, buildDataOptions{out: dir, settings: augment.Settings{
 		NumAug: sampleNumAug, Seed: 42, MaxGrid: sampleMaxGrid, DestOrder: augment.TrainFirst,

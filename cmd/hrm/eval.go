@@ -15,6 +15,7 @@ import (
 	"deeploop/hrm"
 	"deeploop/internal/checkpoint"
 	"deeploop/internal/cli"
+	"deeploop/internal/command"
 	"deeploop/internal/files"
 	"deeploop/internal/kernel/pick"
 	"deeploop/internal/predictions"
@@ -36,7 +37,7 @@ type evalOptions struct {
 	last, quiet     bool
 	profile         bool
 	force           bool
-	compute         compute
+	compute         command.Compute
 	kernelGiven     bool
 }
 
@@ -73,14 +74,14 @@ best checkpoint, and the average of the weights where the run kept one.`,
 	f.IntVar(&o.batch, "batch", 0, "rows at a time (default the training's global_batch_size)")
 	f.StringVar(&o.out, "out", "", "predictions `FILE` (default in the run's folder, below "+evalFolder+"/)")
 	f.BoolVar(&o.force, "force", false, "replace a FILE that is no predictions file too")
-	f.BoolVar(&o.profile, "profile", false, profileHelp)
+	f.BoolVar(&o.profile, "profile", false, command.ProfileHelp)
 	f.BoolVar(&o.quiet, "quiet", false, "no progress")
-	o.compute.addFlags(f, "that of the training")
+	o.compute.AddFlags(f, "that of the training")
 	return cmd
 }
 
 func evalRun(ctx context.Context, s *cli.Streams, o evalOptions) error {
-	ctx, stop := train.OnInterrupt(orBackground(ctx), func(os.Signal) {})
+	ctx, stop := train.OnInterrupt(command.OrBackground(ctx), func(os.Signal) {})
 	defer stop()
 	if o.out != "" { // before any work
 		if _, err := checkPredictions(o); err != nil {
@@ -118,10 +119,10 @@ func evalRun(ctx context.Context, s *cli.Streams, o evalOptions) error {
 		return cli.Usagef("--batch is %d, expected at least 1", batch)
 	}
 	batch = min(batch, max(1, loader.Rows()))
-	if o.compute.precision == "" {
-		o.compute.precision, o.compute.precisionFrom = c.Precision, "as in the training"
+	if o.compute.Precision == "" {
+		o.compute.Precision, o.compute.PrecisionFrom = c.Precision, "as in the training"
 	}
-	choice, err := o.compute.open(s, o.kernelGiven)
+	choice, err := o.compute.Open(s, o.kernelGiven)
 	if err != nil {
 		return err
 	}
@@ -133,8 +134,8 @@ func evalRun(ctx context.Context, s *cli.Streams, o evalOptions) error {
 	if err != nil {
 		return err
 	}
-	prof := newProfiler(o.profile, choice)
-	segment, err := hrm.NewSegment(m, prof.backend(choice), batch)
+	prof := command.NewProfiler(o.profile, choice)
+	segment, err := hrm.NewSegment(m, prof.Backend(choice), batch)
 	if err != nil {
 		return err
 	}
@@ -152,7 +153,7 @@ func evalRun(ctx context.Context, s *cli.Streams, o evalOptions) error {
 	}
 	if !o.quiet {
 		fmt.Fprintf(s.Err, "checkpoint %s: step %d, %s weights\n%s\n", ck.Dir(), ck.Step(), weights, describeDataset(d))
-		describeModel(s, m)
+		describeModel(s.Err, m)
 		fmt.Fprintf(s.Err, "%d test rows, %d segments each\n", loader.Rows(), c.Arch.HaltMaxSteps)
 	}
 	meta := predictions.Meta{
@@ -162,17 +163,17 @@ func evalRun(ctx context.Context, s *cli.Streams, o evalOptions) error {
 	if d.Manifest != nil {
 		meta.DatasetHash = d.Manifest.DatasetHash
 	}
-	made := missingFolders(filepath.Dir(o.out))
-	progress := newProgress(s, o.quiet)
-	count := prof.batches(c.Arch.HaltMaxSteps, progress.Counter("predicting"))
+	made := command.MissingFolders(filepath.Dir(o.out))
+	progress := command.NewProgress(s, o.quiet, progressItems...)
+	count := prof.Batches(c.Arch.HaltMaxSteps, progress.Counter("predicting"))
 	start := time.Now()
 	metrics, err := hrm.Predict(ctx, segment, d, o.augmentations, o.out, meta, count)
 	progress.End()
-	if _, bad := prof.print(s, "evaluation segment"); err == nil { // an interrupted evaluation has one too
+	if _, bad := prof.Print(s, "evaluation segment"); err == nil { // an interrupted evaluation has one too
 		err = bad
 	}
 	if err != nil {
-		removeEmpty(made)
+		command.RemoveEmpty(made)
 	}
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("predict: %w, nothing was written", cli.ErrInterrupted)
@@ -229,12 +230,12 @@ func evalName(ck *checkpoint.Reader, weights string, d *augment.Dataset, o evalO
 			name += fmt.Sprintf("-%s%d", d.tag, d.n)
 		}
 	}
-	if precision := strings.ToLower(choice.Precision.String()); o.compute.precision != c.Precision && precision != c.Precision {
+	if precision := strings.ToLower(choice.Precision.String()); o.compute.Precision != c.Precision && precision != c.Precision {
 		name += "-" + precision
 	}
 	// A training that left the kernel to the machine is evaluated alike.
 	kernel := choice.Backend.Name()
-	if asked, _ := o.compute.asked(o.kernelGiven); asked != c.Kernel && (asked != pick.Auto || kernel != c.Kernel) {
+	if asked, _ := o.compute.Asked(o.kernelGiven); asked != c.Kernel && (asked != pick.Auto || kernel != c.Kernel) {
 		name += "-" + kernel
 	}
 	return name

@@ -7,6 +7,7 @@ import (
 	"deeploop/hrm"
 	"deeploop/internal/checkpoint"
 	"deeploop/internal/cli"
+	"deeploop/internal/command"
 )
 
 // openEvaluated opens the checkpoint that the flags choose.
@@ -22,7 +23,7 @@ func openEvaluated(o evalOptions) (*checkpoint.Reader, error) {
 	if path != "" {
 		args = []string{path}
 	}
-	path, err := runOrNewest(args)
+	path, err := command.RunOrNewest(program, hrm.Kind, args)
 	if err != nil {
 		return nil, err
 	}

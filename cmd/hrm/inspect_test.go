@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"path/filepath"
 	"strings"
@@ -33,12 +32,6 @@ func saveTestCheckpoint(t *testing.T, run string, step int, c hrm.TrainConfig, f
 	id := checkpoint.IdentityOf([]string{"<blank>", "a"})
 	_, err = store.Save(step, checkpoint.Meta{Kind: hrm.Kind, Config: raw, Identity: &id}, &set)
 	require.NoError(t, err)
-}
-
-func runHRM(args ...string) (code int, out, errs string) {
-	var o, e bytes.Buffer
-	code = run(args, &cli.Streams{In: strings.NewReader(""), Out: &o, Err: &e})
-	return code, o.String(), e.String()
 }
 
 func TestInspectShowsStepConfigTensorsAndDigest(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"deeploop/internal/cli"
+	"deeploop/internal/command"
 	"deeploop/internal/predictions"
 )
 
@@ -102,7 +103,7 @@ func TestEvaluationsHaveNamesOfTheirOwn(t *testing.T) {
 		return filepath.Base(dir)
 	}
 	plain := "step-00000001-raw-aug-0-data-" + openHash(t, "data/small")[:8]
-	t.Setenv(kernelVariable, "")
+	t.Setenv(command.KernelVariable, "")
 	require.Equal(t, plain, name(""))
 	require.Equal(t, plain, name("--precision fp32"))
 	require.Equal(t, plain+"-ref", name("--kernel ref"))
@@ -110,7 +111,7 @@ func TestEvaluationsHaveNamesOfTheirOwn(t *testing.T) {
 	require.Equal(t, plain+"-H3-L1-segments2", name("--H-cycles 3 --L-cycles 1 --halt-max-steps 2"))
 	out, _ := ok(t, "eval --run runs/a --augmentations 0 --threads 1")
 	require.True(t, strings.HasPrefix(out, "replaced runs/a/eval/"+plain), out)
-	t.Setenv(kernelVariable, "ref")
+	t.Setenv(command.KernelVariable, "ref")
 	require.Equal(t, plain+"-ref", name(""))
 }
 

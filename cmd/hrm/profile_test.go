@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"deeploop/internal/profile"
+
+	"deeploop/internal/command"
 )
 
 // A profile changes nothing that is computed.
@@ -18,17 +20,17 @@ func TestProfileOfTrainingAndEvaluation(t *testing.T) {
 	require.Contains(t, out, "profile: mean of 3 training steps", "the first is left out")
 	require.Contains(t, out, "AdamATan2")
 	var r profile.Report
-	require.NoError(t, json.Unmarshal([]byte(readFile(t, "runs/a", profileFile)), &r))
+	require.NoError(t, json.Unmarshal([]byte(readFile(t, "runs/a", command.ProfileFile)), &r))
 	require.Equal(t, 3, r.Units)
 	require.Positive(t, r.RestShare)
-	require.NoFileExists(t, "runs/plain/"+profileFile)
+	require.NoFileExists(t, "runs/plain/"+command.ProfileFile)
 
 	ok(t, "eval --run runs/plain --augmentations 0 --threads 1 --out plain.zst")
 	out, _ = ok(t, "eval --run runs/a --augmentations 0 --threads 1 --out a.zst --profile")
 	require.Contains(t, out, "profile: mean of 4 evaluation segments")
 	require.NotContains(t, out, "AdamATan2")
 	ok(t, trainTiny+"--steps 1 --run runs/a --profile --force")
-	require.Contains(t, readFile(t, "runs/a", profileFile), `"units": 1,`)
+	require.Contains(t, readFile(t, "runs/a", command.ProfileFile), `"units": 1,`)
 	out, _ = ok(t, trainTiny+"--steps 1 --run runs/a --resume --profile")
 	require.Contains(t, out, "no training step was finished")
 }
@@ -37,5 +39,5 @@ func TestProfileOfAnInterruptedTraining(t *testing.T) {
 	workFolder(t)
 	out, _ := interruptedTraining(t, "--profile")
 	require.Contains(t, out, "profile: mean of ")
-	require.FileExists(t, "runs/long/"+profileFile)
+	require.FileExists(t, "runs/long/"+command.ProfileFile)
 }

@@ -3,9 +3,17 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"deeploop/hrm"
 	"deeploop/internal/cli"
+	"deeploop/internal/command"
 	"deeploop/internal/kernel/pick"
 )
+
+// program is its name.
+const program = "hrm"
+
+const plotExample = `  hrm plot
+  hrm plot runs/plain runs/deeploop --metric lm_loss --metric exact_accuracy --out curves.png`
 
 // newRootCmd builds the command tree. One file per subcommand: its options
 // struct, newXCmd (flags), xRun (logic).
@@ -18,6 +26,6 @@ func newRootCmd(s *cli.Streams) *cobra.Command {
   hrm eval && hrm score          the newest run`,
 		Version: cli.Version(pick.Available()),
 	}
-	root.AddCommand(newBuildDataCmd(s), newTrainCmd(s), newEvalCmd(s), newBenchCmd(s), newShowCmd(s), newPlotCmd(s), newScoreCmd(s), newInspectCmd(s))
+	root.AddCommand(newBuildDataCmd(s), newTrainCmd(s), newEvalCmd(s), newBenchCmd(s), newShowCmd(s), command.NewPlotCmd(s, program, hrm.Kind, []string{"lm_loss", "exact_accuracy"}, plotExample), newScoreCmd(s), command.NewInspectCmd(s, program, hrm.Kind, newTrainSettings().Schema))
 	return root
 }

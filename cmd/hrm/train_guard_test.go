@@ -20,9 +20,7 @@ import (
 // does, and leaves no folder.
 func TestTrainInterruptedWhileSettingUp(t *testing.T) {
 	workFolder(t)
-	c := exec.Command(os.Args[0])
-	line := trainTiny + "--hidden-size 256 --num-heads 4 --expansion 4 --H-layers 4 --L-layers 4 --steps 100000 --run runs/early"
-	c.Env = append(os.Environ(), "DEEPLOOP_TEST_HRM="+strings.Join(strings.Fields(line), "\n"))
+	c := hrmProgram.Process(trainTiny + "--hidden-size 256 --num-heads 4 --expansion 4 --H-layers 4 --L-layers 4 --steps 100000 --run runs/early")
 	pipe, err := c.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, c.Start())
@@ -54,9 +52,7 @@ func TestTrainAndEvalCheckMemory(t *testing.T) {
 func TestEvalInterruptedLeavesNothing(t *testing.T) {
 	workFolder(t)
 	ok(t, trainTiny+"--steps 1 --run runs/a")
-	c := exec.Command(os.Args[0])
-	line := "eval --run runs/a --halt-max-steps 1000000 --out out/deep/p.zst"
-	c.Env = append(os.Environ(), "DEEPLOOP_TEST_HRM="+strings.Join(strings.Fields(line), "\n"))
+	c := hrmProgram.Process("eval --run runs/a --halt-max-steps 1000000 --out out/deep/p.zst")
 	pipe, err := c.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, c.Start())

@@ -11,47 +11,49 @@ import (
 
 	"deeploop/hrm"
 	"deeploop/internal/cli"
+	"deeploop/internal/command"
+	"deeploop/internal/command/commandtest"
 	"deeploop/internal/train"
 )
 
 var planTime = time.Date(2026, 11, 30, 5, 4, 3, 0, time.UTC)
 
 // plan resolves a train command line the way the command does.
-func plan(args ...string) (*trainPlan, error) {
-	o := trainOptions{settings: newTrainSettings()}
+func plan(args ...string) (*command.Plan[hrm.TrainConfig], error) {
+	o := trainOptions{TrainOptions: command.TrainOptions[hrm.TrainConfig]{Settings: newTrainSettings()}}
 	fs := pflag.NewFlagSet("train", pflag.ContinueOnError)
 	o.addFlags(fs)
 	if err := fs.Parse(args); err != nil {
 		return nil, err
 	}
-	o.given(fs)
-	p, err := planTrain(o, planTime)
+	t := newTraining(&o)
+	p, err := t.Plan(&o.TrainOptions, planTime)
 	if err != nil {
 		return nil, err
 	}
-	return p, p.describe(o)
+	return p, t.Describe(p, &o.TrainOptions)
 }
 
 func TestPlanDefaults(t *testing.T) {
 	t.Chdir(t.TempDir())
-	touch(t, 5, "data", "a", "manifest.json")
-	touch(t, 6, "data", "b", "manifest.json")
+	commandtest.Touch(t, 5, "data", "a", "manifest.json")
+	commandtest.Touch(t, 6, "data", "b", "manifest.json")
 	p, err := plan()
 	require.NoError(t, err)
 	want := hrm.PresetLaptop()
 	want.DataPath = filepath.Join("data", "b")
-	require.Equal(t, want, p.config)
-	require.Equal(t, filepath.Join("runs", "20261130-050403-laptop"), p.run)
-	require.Equal(t, train.New, p.how)
-	require.Equal(t, "hrm train --preset=laptop --data=data/b", p.repeat)
-	require.Equal(t, "hrm train --run runs/20261130-050403-laptop --resume", p.goOn)
+	require.Equal(t, want, p.Config)
+	require.Equal(t, filepath.Join("runs", "20261130-050403-laptop"), p.Run)
+	require.Equal(t, train.New, p.How)
+	require.Equal(t, "hrm train --preset=laptop --data=data/b", p.Repeat)
+	require.Equal(t, "hrm train --run runs/20261130-050403-laptop --resume", p.Continue)
 }
 
 func TestPlanWithoutDatasetLeavesItEmpty(t *testing.T) {
 	t.Chdir(t.TempDir())
 	p, err := plan()
 	require.NoError(t, err)
-	require.Empty(t, p.config.DataPath)
+	require.Empty(t, p.Config.DataPath)
 }
 
 // The printed command and the file in the run's folder both give the run's
@@ -73,38 +75,38 @@ func TestPlanRepeatAndFileGiveTheSameConfiguration(t *testing.T) {
 	} {
 		first, err := plan(args...)
 		require.NoError(t, err, "%v", args)
-		again, err := plan(append(first.repeatArgs[1:], "--run=r")...)
-		require.NoError(t, err, "%v prints %s", args, first.repeat)
-		require.Equal(t, first.config, again.config, "%v prints %s", args, first.repeat)
+		again, err := plan(append(first.RepeatArgs[1:], "--run=r")...)
+		require.NoError(t, err, "%v prints %s", args, first.Repeat)
+		require.Equal(t, first.Config, again.Config, "%v prints %s", args, first.Repeat)
 
-		require.NoError(t, os.WriteFile("config.yaml", first.yaml, 0o644))
+		require.NoError(t, os.WriteFile("config.yaml", first.YAML, 0o644))
 		fromFile, err := plan("--config", "config.yaml", "--run=r")
 		require.NoError(t, err)
-		require.Equal(t, first.config, fromFile.config, "%v", args)
-		require.Contains(t, string(first.yaml), first.repeat)
+		require.Equal(t, first.Config, fromFile.Config, "%v", args)
+		require.Contains(t, string(first.YAML), first.Repeat)
 	}
 	first, err := plan("--preset=testing", "--data", "d x", "--epochs=40")
 	require.NoError(t, err)
-	require.Equal(t, 0, first.config.Steps, "epochs were chosen")
-	require.Equal(t, 0, first.config.EvalSteps, "evaluation follows eval_interval")
-	require.Contains(t, first.repeat, "'--data=d x'")
+	require.Equal(t, 0, first.Config.Steps, "epochs were chosen")
+	require.Equal(t, 0, first.Config.EvalSteps, "evaluation follows eval_interval")
+	require.Contains(t, first.Repeat, "'--data=d x'")
 }
 
 func TestPlanStepsAndEpochs(t *testing.T) {
 	t.Chdir(t.TempDir())
 	p, err := plan("--steps=5", "--epochs=500")
 	require.NoError(t, err)
-	require.Equal(t, 5, p.config.Steps, "with both, steps is the schedule")
-	require.Equal(t, 500, p.config.Epochs)
+	require.Equal(t, 5, p.Config.Steps, "with both, steps is the schedule")
+	require.Equal(t, 500, p.Config.Epochs)
 
 	require.NoError(t, os.WriteFile("c.yaml", []byte("steps: 70\nepochs: 500\n"), 0o644))
 	p, err = plan("--config=c.yaml")
 	require.NoError(t, err)
-	require.Equal(t, 70, p.config.Steps)
+	require.Equal(t, 70, p.Config.Steps)
 	p, err = plan("--config=c.yaml", "--epochs=200")
 	require.NoError(t, err)
-	require.Equal(t, 0, p.config.Steps, "the flag is stronger than the file's steps")
-	require.Equal(t, 200, p.config.Epochs)
+	require.Equal(t, 0, p.Config.Steps, "the flag is stronger than the file's steps")
+	require.Equal(t, 200, p.Config.Epochs)
 }
 
 func TestPlanRefusals(t *testing.T) {
@@ -130,23 +132,23 @@ func TestPlanResumeStartsFromTheRunsOwnConfiguration(t *testing.T) {
 	c := hrm.PresetTesting()
 	c.Arch.HiddenSize, c.Arch.PuzzleEmbDim, c.DataPath, c.Steps = 64, 32, "data/x", 33
 	saveTestCheckpoint(t, "runs/old", 12, c, 3)
-	touch(t, 5, "runs", "old", train.MetricsFile)
+	commandtest.Touch(t, 5, "runs", "old", train.MetricsFile)
 
 	p, err := plan("--resume")
 	require.NoError(t, err)
-	require.Equal(t, filepath.Join("runs", "old"), p.run)
-	require.Equal(t, train.Resume, p.how)
-	require.Equal(t, c, p.config)
+	require.Equal(t, filepath.Join("runs", "old"), p.Run)
+	require.Equal(t, train.Resume, p.How)
+	require.Equal(t, c, p.Config)
 
 	p, err = plan("--resume", "--run", "runs/old", "--steps=50", "--threads", "1")
 	require.NoError(t, err)
 	want := c
 	want.Steps, want.Threads = 50, 1
-	require.Equal(t, want, p.config)
+	require.Equal(t, want, p.Config)
 
 	p, err = plan("--resume", "--run", "runs/old", "--preset=testing")
 	require.NoError(t, err)
-	require.Equal(t, hrm.PresetTesting().Arch, p.config.Arch, "a named preset is taken at its word")
+	require.Equal(t, hrm.PresetTesting().Arch, p.Config.Arch, "a named preset is taken at its word")
 
 	// Killed before the first checkpoint: the file in the run's folder.
 	first, err := plan("--preset=testing", "--run=runs/young", "--batch-size-is-not-a-flag")
@@ -155,8 +157,8 @@ func TestPlanResumeStartsFromTheRunsOwnConfiguration(t *testing.T) {
 	first, err = plan("--preset=testing", "--run=runs/young", "--data=d", "--seed=9")
 	require.NoError(t, err)
 	require.NoError(t, os.MkdirAll("runs/young", 0o755))
-	require.NoError(t, os.WriteFile("runs/young/config.yaml", first.yaml, 0o644))
+	require.NoError(t, os.WriteFile("runs/young/config.yaml", first.YAML, 0o644))
 	p, err = plan("--resume", "--run=runs/young")
 	require.NoError(t, err)
-	require.Equal(t, first.config, p.config)
+	require.Equal(t, first.Config, p.Config)
 }

@@ -12,23 +12,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"deeploop/internal/cli"
+	"deeploop/internal/command/commandtest"
 )
 
-// ok runs a command line that must succeed and returns what it printed.
-func ok(t *testing.T, line string, more ...string) (out, errs string) {
-	t.Helper()
-	code, out, errs := runHRM(append(strings.Fields(line), more...)...)
-	require.Equal(t, cli.ExitOK, code, "%s\n%s%s", line, out, errs)
-	return out, errs
-}
-
-// fails runs a command line that must end with code and returns its message.
-func fails(t *testing.T, code int, line string, more ...string) string {
-	t.Helper()
-	got, out, errs := runHRM(append(strings.Fields(line), more...)...)
-	require.Equal(t, code, got, "%s\n%s%s", line, out, errs)
-	return errs
-}
+// hrmProgram is the program under test; ok runs a command line that must
+// succeed, and fails one that must end with a code.
+var (
+	hrmProgram = commandtest.Program(run)
+	runHRM     = hrmProgram.Call
+	ok         = hrmProgram.OK
+	fails      = hrmProgram.Fails
+	digest     = hrmProgram.Digest
+	readFile   = commandtest.Read
+)
 
 // workFolder changes into an empty folder with a small dataset in data/small.
 func workFolder(t *testing.T) {
@@ -39,21 +35,6 @@ func workFolder(t *testing.T) {
 }
 
 const trainTiny = "train --preset testing --data data/small --precision fp32 --threads 1 --eval-augmentations 0 "
-
-// digest is the last line of hrm inspect --digest.
-func digest(t *testing.T, run string) string {
-	t.Helper()
-	out, _ := ok(t, "inspect --digest", run)
-	lines := strings.Split(strings.TrimSpace(out), "\n")
-	return lines[len(lines)-1]
-}
-
-func readFile(t *testing.T, parts ...string) string {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join(parts...))
-	require.NoError(t, err)
-	return string(b)
-}
 
 // 20 steps, 10 and 10 more, and 20 in a process that is killed and interrupted
 // again and again, leave the same bytes and the same metrics.
@@ -71,14 +52,9 @@ func TestT26ResumeIsBitIdentical(t *testing.T) {
 	require.Equal(t, want, digest(t, "runs/halves"))
 	require.Equal(t, readFile(t, "runs/whole/metrics.jsonl"), readFile(t, "runs/halves/metrics.jsonl"))
 
-	process := func(line string) *exec.Cmd {
-		c := exec.Command(os.Args[0])
-		c.Env = append(os.Environ(), "DEEPLOOP_TEST_HRM="+strings.Join(strings.Fields(line), "\n"))
-		return c
-	}
 	line := args + "--run runs/killed --resume" // a folder without a checkpoint starts from the beginning
 	for i := range 12 {
-		c := process(line)
+		c := hrmProgram.Process(line)
 		require.NoError(t, c.Start())
 		done := make(chan error, 1)
 		go func() { done <- c.Wait() }()
@@ -94,7 +70,7 @@ func TestT26ResumeIsBitIdentical(t *testing.T) {
 			}
 		}
 	}
-	out, err := process(line).CombinedOutput()
+	out, err := hrmProgram.Process(line).CombinedOutput()
 	require.NoError(t, err, string(out))
 	require.Equal(t, want, digest(t, "runs/killed"))
 	require.Equal(t, readFile(t, "runs/whole/metrics.jsonl"), readFile(t, "runs/killed/metrics.jsonl"))
@@ -111,9 +87,7 @@ func TestTrainInterruptedSavesAndSaysHowToGoOn(t *testing.T) {
 // own, with these flags too, stops it as Ctrl-C does after its first steps and
 // returns what it wrote.
 func interruptedTraining(t *testing.T, flags string) (stdout, stderr string) {
-	c := exec.Command(os.Args[0])
-	line := trainTiny + "--steps 100000 --eval-steps 100000 --run runs/long " + flags
-	c.Env = append(os.Environ(), "DEEPLOOP_TEST_HRM="+strings.Join(strings.Fields(line), "\n"))
+	c := hrmProgram.Process(trainTiny + "--steps 100000 --eval-steps 100000 --run runs/long " + flags)
 	var out, errs strings.Builder
 	c.Stdout, c.Stderr = &out, &errs
 	require.NoError(t, c.Start())

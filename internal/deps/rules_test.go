@@ -83,16 +83,20 @@ func brokenRules(p listed) []string {
 	if !within(p.ImportPath, "internal/graph", "internal/ops", "deeploop", "hrm", "lm") {
 		deny(p.Imports, "only internal/graph, internal/ops, deeploop, hrm and lm build graphs", graphLibrary)
 	}
-	if !within(p.ImportPath, "cmd", "bench", "internal/cli") && p.Name != "main" { // main: generators run by hand
+	if !within(p.ImportPath, "cmd", "bench", "internal/cli", "internal/command") && p.Name != "main" { // main: generators run by hand
 		deny(p.Imports, "flags belong to programs", func(d string) bool {
 			return d == "flag" || strings.HasPrefix(d, "github.com/spf13/")
 		})
 	}
-	if !within(p.ImportPath, "cmd", "bench", "internal/cli", "internal/train") { // train: the error kinds that end a program
+	if !within(p.ImportPath, "cmd", "bench", "internal/cli", "internal/command", "internal/train") { // train: the error kinds that end a program
 		deny(p.Imports, "internal/cli is for programs", func(d string) bool { return within(d, "internal/cli") })
 	}
-	if !within(p.ImportPath, "cmd", "bench") {
+	if !within(p.ImportPath, "cmd", "bench", "internal/command") {
+		deny(p.Imports, "internal/command is for programs", func(d string) bool { return within(d, "internal/command") })
 		deny(p.Imports, "only programs choose a kernel", func(d string) bool { return within(d, "internal/kernel/pick") })
+	}
+	if within(p.ImportPath, "internal/command") {
+		deny(p.Deps, "what programs share knows no model", func(d string) bool { return within(d, "hrm", "lm") })
 	}
 	if within(p.ImportPath, "internal/kernel/ref") {
 		deny(p.Imports, "the reference is plain Go", func(d string) bool { return d == "C" || d == "unsafe" })
@@ -117,6 +121,8 @@ func TestImportRulesCanBeBroken(t *testing.T) {
 		{ImportPath: "deeploop/hrm", Imports: []string{"github.com/spf13/cobra"}},
 		{ImportPath: "deeploop/hrm", Imports: []string{"deeploop/internal/cli"}},
 		{ImportPath: "deeploop/hrm", Imports: []string{"deeploop/internal/kernel/pick"}},
+		{ImportPath: "deeploop/hrm", Imports: []string{"deeploop/internal/command"}},
+		{ImportPath: "deeploop/internal/command", Deps: []string{"deeploop/lm"}},
 		{ImportPath: "deeploop/internal/kernel/ref", Imports: []string{"C"}},
 	} {
 		require.Len(t, brokenRules(p), 1, "%+v", p)
@@ -179,7 +185,7 @@ func worldUses(name string, src any) ([]string, error) {
 
 func TestNothingBelowCmdTouchesTheWorld(t *testing.T) {
 	root := goldentest.Root()
-	exempt := []string{"cmd", "internal/cli", "internal/goldentest", "data", "runs", "bin", "bench"}
+	exempt := []string{"cmd", "internal/cli", "internal/command", "internal/goldentest", "data", "runs", "bin", "bench"}
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"bytes"
@@ -9,19 +9,23 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"deeploop/hrm"
 	"deeploop/internal/checkpoint"
 	"deeploop/internal/cli"
-	"deeploop/internal/train"
 )
 
-// inspectOptions are the flags of hrm inspect.
+// inspectOptions are the flags of inspect.
 type inspectOptions struct {
-	digest, best bool
+	program, kind string
+	digest, best  bool
+	config        func(w io.Writer, m checkpoint.Meta) error // prints it
 }
 
-func newInspectCmd(s *cli.Streams) *cobra.Command {
-	var o inspectOptions
+// NewInspectCmd makes the command inspect of a program, which trains models of
+// this kind by configurations T. Checkpoints of other kinds are shown too,
+// with the configuration as it is stored.
+func NewInspectCmd[T any](s *cli.Streams, program, kind string, schema *cli.Schema[T]) *cobra.Command {
+	o := inspectOptions{program: program, kind: kind}
+	o.config = func(w io.Writer, m checkpoint.Meta) error { return describeConfig(w, m, kind, schema) }
 	cmd := &cobra.Command{
 		Use:   "inspect [RUN|CHECKPOINT]",
 		Short: "Show what a checkpoint holds",
@@ -33,8 +37,7 @@ the newest one below runs/ when nothing is named.
 optimizer, carry, random streams, loader position and step: runs with equal
 settings, seed, kernel and thread count have equal digests at equal steps,
 wherever they ran and however often they were interrupted.`,
-		Example: `  hrm inspect
-  hrm inspect runs/demo --digest | tail -1`,
+		Example: "  " + program + " inspect\n  " + program + " inspect runs/demo --digest | tail -1",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return cli.Usagef("unexpected argument %q; see %s --help", args[1], c.CommandPath())
@@ -49,7 +52,7 @@ wherever they ran and however often they were interrupted.`,
 }
 
 func inspectRun(w io.Writer, o inspectOptions, args []string) error {
-	path, err := runOrNewest(args)
+	path, err := RunOrNewest(o.program, o.kind, args)
 	if err != nil {
 		return err
 	}
@@ -63,7 +66,7 @@ func inspectRun(w io.Writer, o inspectOptions, args []string) error {
 	}
 	defer ck.Close()
 	var b bytes.Buffer
-	if err := describeCheckpoint(&b, ck); err != nil {
+	if err := describeCheckpoint(&b, ck, o.config); err != nil {
 		return err
 	}
 	if o.digest {
@@ -77,19 +80,7 @@ func inspectRun(w io.Writer, o inspectOptions, args []string) error {
 	return err
 }
 
-// runOrNewest returns the only argument, or the newest run's folder.
-func runOrNewest(args []string) (string, error) {
-	if len(args) > 0 {
-		return args[0], nil
-	}
-	dir, err := newestFolder(runsFolder, train.MetricsFile)
-	if err == nil && dir == "" {
-		err = cli.Usagef("find a run: none below %s/; train one with hrm train, or name a folder", runsFolder)
-	}
-	return dir, err
-}
-
-func describeCheckpoint(w io.Writer, ck *checkpoint.Reader) error {
+func describeCheckpoint(w io.Writer, ck *checkpoint.Reader, config func(io.Writer, checkpoint.Meta) error) error {
 	m := ck.Meta()
 	fmt.Fprintf(w, "checkpoint  %s\nstep        %d\nmodel       %s\n", ck.Dir(), ck.Step(), m.Kind)
 	if m.Program != "" {
@@ -99,7 +90,7 @@ func describeCheckpoint(w io.Writer, ck *checkpoint.Reader) error {
 		fmt.Fprintf(w, "dataset     %d identifiers, sha256 of their names %s\n", m.Identity.Count, m.Identity.SHA256)
 	}
 	fmt.Fprintln(w, "\nconfiguration")
-	if err := describeConfig(w, m); err != nil {
+	if err := config(w, m); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
@@ -107,10 +98,10 @@ func describeCheckpoint(w io.Writer, ck *checkpoint.Reader) error {
 }
 
 // describeConfig prints the settings as the run's file has them.
-func describeConfig(w io.Writer, m checkpoint.Meta) error {
-	var c hrm.TrainConfig
-	if m.Kind == hrm.Kind && json.Unmarshal(m.Config, &c) == nil {
-		return newTrainSettings().WriteYAML(w, c, "")
+func describeConfig[T any](w io.Writer, m checkpoint.Meta, kind string, schema *cli.Schema[T]) error {
+	var c T
+	if m.Kind == kind && json.Unmarshal(m.Config, &c) == nil {
+		return schema.WriteYAML(w, c, "")
 	}
 	var b bytes.Buffer
 	if err := json.Indent(&b, m.Config, "", "  "); err != nil {

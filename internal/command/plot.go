@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"fmt"
@@ -14,30 +14,32 @@ import (
 	"deeploop/internal/train"
 )
 
-// plotOptions are the flags of hrm plot.
+// plotOptions are the flags of plot.
 type plotOptions struct {
-	metrics []string
-	smooth  int
-	out     string
-	force   bool
+	program, kind string
+	metrics       []string
+	smooth        int
+	out           string
+	force         bool
 }
 
-func newPlotCmd(s *cli.Streams) *cobra.Command {
-	var o plotOptions
+// NewPlotCmd makes the command plot of a program, which trains models of this
+// kind. metrics are drawn unless others are named, and example is for the help.
+func NewPlotCmd(s *cli.Streams, program, kind string, metrics []string, example string) *cobra.Command {
+	o := plotOptions{program: program, kind: kind}
 	cmd := &cobra.Command{
 		Use:   "plot [RUN]...",
 		Short: "Draw the curves of one or several runs",
 		Long: `Draw metrics of runs by step into one picture: for every metric its values in
 training, smoothed, and its values in evaluations. RUN is a run's folder; the
 newest one below runs/ when nothing is named.`,
-		Example: `  hrm plot
-  hrm plot runs/plain runs/deeploop --metric lm_loss --metric exact_accuracy --out curves.png`,
-		Args: cobra.ArbitraryArgs,
-		RunE: func(_ *cobra.Command, args []string) error { return plotRun(s, o, args) },
+		Example: example,
+		Args:    cobra.ArbitraryArgs,
+		RunE:    func(_ *cobra.Command, args []string) error { return plotRun(s, o, args) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringSliceVar(&o.metrics, "metric", []string{"lm_loss", "exact_accuracy"}, "metrics of metrics.jsonl to draw")
+	f.StringSliceVar(&o.metrics, "metric", metrics, "metrics of metrics.jsonl to draw")
 	f.IntVar(&o.smooth, "smooth", 100, "steps that a training value is averaged over")
 	f.StringVar(&o.out, "out", "", "picture `FILE`: .png, .svg or .pdf (default curves.png in the first run's folder)")
 	f.BoolVar(&o.force, "force", false, "replace a FILE that is no such picture too")
@@ -46,7 +48,7 @@ newest one below runs/ when nothing is named.`,
 
 func plotRun(s *cli.Streams, o plotOptions, runs []string) error {
 	if len(runs) == 0 {
-		run, err := runOrNewest(nil)
+		run, err := RunOrNewest(o.program, o.kind, nil)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,76 @@
+package command
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"deeploop/internal/checkpoint"
+	"deeploop/internal/command/commandtest"
+	"deeploop/internal/train"
+)
+
+func TestNewestFolderIsTheLastFinishedOne(t *testing.T) {
+	t.Chdir(t.TempDir())
+	got, err := NewestFolder("data", "manifest.json", nil)
+	require.NoError(t, err)
+	require.Empty(t, got, "no data folder at all")
+
+	commandtest.Touch(t, 5, "data", "a", "manifest.json")
+	commandtest.Touch(t, 7, "data", "b", "manifest.json")
+	commandtest.Touch(t, 6, "data", "c", "manifest.json")
+	commandtest.Touch(t, 9, "data", "unfinished", "train", "all__inputs.npy")
+	commandtest.Touch(t, 9, "data", "manifest.json")
+	got, err = NewestFolder("data", "manifest.json", nil)
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join("data", "b"), got)
+
+	commandtest.Touch(t, 7, "data", "bb", "manifest.json")
+	got, err = NewestFolder("data", "manifest.json", nil)
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join("data", "bb"), got, "equally old: last by name")
+
+	got, err = NewestFolder("data", "manifest.json", func(dir string) bool { return filepath.Base(dir) < "b" })
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join("data", "a"), got, "the newest of those that count")
+}
+
+func TestNewRunFolderIsNeverAnOldOne(t *testing.T) {
+	t.Chdir(t.TempDir())
+	now := time.Date(2026, 11, 30, 5, 4, 3, 0, time.UTC)
+	first, err := NewRunFolder("laptop", now)
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join("runs", "20261130-050403-laptop"), first)
+	require.NoError(t, os.MkdirAll(first, 0o755))
+	second, err := NewRunFolder("laptop", now)
+	require.NoError(t, err)
+	require.Equal(t, first+"-2", second)
+}
+
+// Both programs put runs into one folder; each takes its own for the newest.
+func TestNewestRunIsOneOfItsKind(t *testing.T) {
+	t.Chdir(t.TempDir())
+	_, err := RunOrNewest("lm", "lm", nil)
+	require.ErrorContains(t, err, "train one with lm train")
+	for i, kind := range []string{"lm", "hrm"} {
+		run := filepath.Join(RunsFolder, kind)
+		store := checkpoint.Store{Dir: filepath.Join(run, checkpoint.Folder)}
+		var set checkpoint.Set
+		set.Tensor(checkpoint.Weights, "w", []int{1}, []float32{1})
+		_, err := store.Save(1, checkpoint.Meta{Kind: kind, Config: []byte("{}")}, &set)
+		require.NoError(t, err)
+		commandtest.Touch(t, i, run, train.MetricsFile)
+	}
+	for _, kind := range []string{"lm", "hrm"} {
+		got, err := RunOrNewest("x", kind, nil)
+		require.NoError(t, err)
+		require.Equal(t, filepath.Join(RunsFolder, kind), got)
+	}
+	commandtest.Touch(t, 9, RunsFolder, "young", train.MetricsFile)
+	got, err := NewestRun("lm")
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(RunsFolder, "young"), got, "it has no checkpoint yet")
+}
