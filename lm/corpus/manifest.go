@@ -52,6 +52,7 @@ type Manifest struct {
 
 // Counts are the sizes of a split.
 type Counts struct {
+	// Documents, or parts of one: a single one is in both splits.
 	Documents int64 `json:"documents"`
 	Bytes     int64 `json:"bytes"`  // of text
 	Tokens    int64 `json:"tokens"` // separators included
