@@ -42,7 +42,9 @@ type Builder struct {
 	inputs map[*Node]kernel.Buf
 	placed map[*Node]kernel.Buf
 	params map[*Param]*Node
-	fresh  map[*GradBuf]bool // accumulators that lie in the arena
+	// anchors are leaves that Gradients goes down to beside its params.
+	anchors []*Node
+	fresh   map[*GradBuf]bool // accumulators that lie in the arena
 }
 
 // NewBuilder starts an empty graph for a backend and an activation type.
@@ -101,6 +103,15 @@ func (b *Builder) Use(p *Param) *Node {
 	return n
 }
 
+// Anchor returns a new leaf [1, 1] that Gradients differentiates with respect
+// to beside the params it is given, so that an op with the leaf among its
+// inputs has its Backward called though nothing below it wants a gradient.
+func (b *Builder) Anchor(name string) *Node {
+	n := b.leaf(name+".anchor", kernel.Alloc(b.Act.Master(), 1), 1, 1)
+	b.anchors = append(b.anchors, n)
+	return n
+}
+
 // Target returns the gradient accumulator of p for the current Round. Ops ask
 // for it when they are added, not in Backward.
 func (b *Builder) Target(p *Param) *GradBuf { return p.target(b.Round) }
@@ -152,6 +163,7 @@ func (b *Builder) Gradients(cost *Node, params []*Param) error {
 	for i, p := range params {
 		wrt[i] = b.Use(p)
 	}
+	wrt = append(wrt, b.anchors...)
 	if _, err := G.Grad(cost, wrt...); err != nil {
 		return fmt.Errorf("differentiate graph: %w", err)
 	}
