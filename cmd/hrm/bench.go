@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -16,24 +15,12 @@ import (
 	"deeploop/internal/command"
 	"deeploop/internal/kernel"
 	"deeploop/internal/runlog"
-	"deeploop/internal/train"
 )
 
 // benchOptions are the flags of hrm bench.
 type benchOptions struct {
-	preset           string
-	hidden, heads    int
-	layers           int
-	hCycles, lCycles int
-	seqLen, batch    int
-	vocab            int
-	placement        string
-	compute          command.Compute
-	steps            int
-	seconds          float64
-	profile, json    bool
-	quiet            bool
-	given            func(flag string) bool
+	command.BenchOptions
+	keys *command.KeyFlags[hrm.TrainConfig]
 }
 
 func newBenchCmd(s *cli.Streams) *cobra.Command {
@@ -57,10 +44,7 @@ probed before and after each measurement.`,
   hrm bench --preset hrm_v1 --batch-size 1 --steps 100000
   hrm bench --hidden-size 256 --num-heads 4 --layers 4 --seq-len 100 --batch-size 32 --profile
   hrm bench --kernel avx2 --precision fp32 --threads 1 --json > avx2.json`,
-		RunE: func(c *cobra.Command, _ []string) error {
-			o.given = c.Flags().Changed
-			return benchCmdRun(c.Context(), s, o)
-		},
+		RunE: func(c *cobra.Command, _ []string) error { return benchRun(c.Context(), s, o) },
 	}
 	o.addFlags(cmd.Flags())
 	return cmd
@@ -68,89 +52,50 @@ probed before and after each measurement.`,
 
 func (o *benchOptions) addFlags(f *pflag.FlagSet) {
 	f.SortFlags = false
-	f.StringVar(&o.preset, "preset", hrm.DefaultPreset, "configuration that the flags change: "+strings.Join(hrm.Presets(), ", "))
-	for _, x := range benchModelFlags(o) {
-		f.IntVar(x.to, x.flag, 0, x.help)
-		f.Lookup(x.flag).DefValue = "" // the preset's
-	}
-	f.StringVar(&o.placement, "placement", "", "postnorm, deepnorm, deeploop or prenorm")
-	o.compute.AddFlags(f, "auto")
-	f.IntVar(&o.steps, "steps", 10000, "training `N` steps: how long they would take is printed, and no more are timed")
-	f.Float64Var(&o.seconds, "seconds", 15, "measure for about so many seconds, at least three steps; two thirds for training")
-	f.BoolVar(&o.profile, "profile", false, "where the time goes: every kernel, and what is left for graph and Go")
-	f.BoolVar(&o.json, "json", false, "print a JSON document and nothing else")
-	f.BoolVar(&o.quiet, "quiet", false, "no progress")
-}
-
-// benchModelFlag is a flag that sets keys of the configuration.
-type benchModelFlag struct {
-	flag, help string
-	to         *int
-	set        func(c *hrm.TrainConfig, v int)
-	keys       []string
-}
-
-func benchModelFlags(o *benchOptions) []benchModelFlag {
-	return []benchModelFlag{
-		{"hidden-size", "width of the states", &o.hidden, func(c *hrm.TrainConfig, v int) { c.Arch.HiddenSize = v }, []string{"arch.hidden_size"}},
-		{"num-heads", "attention heads; must divide the hidden size", &o.heads, func(c *hrm.TrainConfig, v int) { c.Arch.NumHeads = v }, []string{"arch.num_heads"}},
-		{"layers", "blocks of each module, slow and fast", &o.layers, func(c *hrm.TrainConfig, v int) { c.Arch.HLayers, c.Arch.LLayers = v, v }, []string{"arch.H_layers", "arch.L_layers"}},
-		{"H-cycles", "slow cycles per segment", &o.hCycles, func(c *hrm.TrainConfig, v int) { c.Arch.HCycles = v }, []string{"arch.H_cycles"}},
-		{"L-cycles", "fast calls per slow cycle", &o.lCycles, func(c *hrm.TrainConfig, v int) { c.Arch.LCycles = v }, []string{"arch.L_cycles"}},
-		{"seq-len", "cells of a grid (default 900 for hrm_v1, else 100)", &o.seqLen, func(c *hrm.TrainConfig, v int) { c.Arch.SeqLen = v }, []string{"seq_len"}},
-		{"batch-size", "rows per step", &o.batch, func(c *hrm.TrainConfig, v int) { c.GlobalBatchSize = v }, []string{"global_batch_size"}},
-		{"vocab-size", "tokens; ARC has 12", &o.vocab, func(c *hrm.TrainConfig, v int) { c.Arch.VocabSize = v }, []string{"vocab_size"}},
-	}
+	f.StringVar(&o.Preset, "preset", hrm.DefaultPreset, "configuration that the flags change: "+strings.Join(hrm.Presets(), ", "))
+	o.keys = command.NewKeyFlags(f, []command.KeyFlag[hrm.TrainConfig]{
+		{Flag: "hidden-size", Help: "width of the states", Whole: func(c *hrm.TrainConfig, v int) { c.Arch.HiddenSize = v }, Keys: []string{"arch.hidden_size"}},
+		{Flag: "num-heads", Help: "attention heads; must divide the hidden size", Whole: func(c *hrm.TrainConfig, v int) { c.Arch.NumHeads = v }, Keys: []string{"arch.num_heads"}},
+		{Flag: "layers", Help: "blocks of each module, slow and fast", Whole: func(c *hrm.TrainConfig, v int) { c.Arch.HLayers, c.Arch.LLayers = v, v }, Keys: []string{"arch.H_layers", "arch.L_layers"}},
+		{Flag: "H-cycles", Help: "slow cycles per segment", Whole: func(c *hrm.TrainConfig, v int) { c.Arch.HCycles = v }, Keys: []string{"arch.H_cycles"}},
+		{Flag: "L-cycles", Help: "fast calls per slow cycle", Whole: func(c *hrm.TrainConfig, v int) { c.Arch.LCycles = v }, Keys: []string{"arch.L_cycles"}},
+		{Flag: "seq-len", Help: "cells of a grid (default 900 for hrm_v1, else 100)", Whole: func(c *hrm.TrainConfig, v int) { c.Arch.SeqLen = v }, Keys: []string{"seq_len"}},
+		{Flag: "batch-size", Help: "rows per step", Whole: func(c *hrm.TrainConfig, v int) { c.GlobalBatchSize = v }, Keys: []string{"global_batch_size"}},
+		{Flag: "vocab-size", Help: "tokens; ARC has 12", Whole: func(c *hrm.TrainConfig, v int) { c.Arch.VocabSize = v }, Keys: []string{"vocab_size"}},
+		{Flag: "placement", Help: "postnorm, deepnorm, deeploop or prenorm", Word: func(c *hrm.TrainConfig, v string) { c.Arch.Placement = v }, Keys: []string{"arch.placement"}},
+	})
+	o.BenchOptions.AddFlags(f)
 }
 
 // config is the preset with what the flags say.
 func (o *benchOptions) config() (hrm.TrainConfig, error) {
-	base, err := hrm.Preset(o.preset)
+	base, err := hrm.Preset(o.Preset)
 	if err != nil {
 		return base, err
 	}
 	c := base
 	c.Arch.SeqLen, c.Arch.VocabSize, c.Arch.NumPuzzleIdentifiers = 100, 12, 1000
-	if o.preset == "hrm_v1" {
+	if o.Preset == "hrm_v1" {
 		c.Arch.SeqLen = 900 // ARC's largest canvas
 	}
-	by := map[string]string{} // flag that set a key
-	for _, x := range benchModelFlags(o) {
-		if o.given(x.flag) {
-			x.set(&c, *x.to)
-			for _, k := range x.keys {
-				by[k] = "--" + x.flag
-			}
-		}
-	}
-	if o.given("placement") {
-		c.Arch.Placement = o.placement
-		by["arch.placement"] = "--placement"
-	}
-	c.Follow(base, func(key string) bool { return by[key] != "" })
+	o.keys.Apply(&c, o.Given)
+	c.Follow(base, o.keys.Chosen)
 	err = c.Validate()
 	if err == nil {
 		err = c.Arch.ValidateSizes()
 	}
-	var about *hrm.ConfigError
-	if errors.As(err, &about) && by[about.Key] != "" {
-		err = fmt.Errorf("%w (chosen at %s)", err, by[about.Key])
-	}
-	return c, err
+	return c, o.keys.Explain(err)
 }
 
-func benchCmdRun(ctx context.Context, s *cli.Streams, o benchOptions) error {
-	switch {
-	case o.steps < 1:
-		return cli.Usagef("--steps is %d, expected at least 1", o.steps)
-	case !(o.seconds > 0 && o.seconds <= 1e6):
-		return cli.Usagef("--seconds is %v, expected a number above 0", o.seconds)
+func benchRun(ctx context.Context, s *cli.Streams, o benchOptions) error {
+	if err := o.Check(); err != nil {
+		return err
 	}
 	c, err := o.config()
 	if err != nil {
 		return err
 	}
-	choice, err := o.compute.Open(s, o.given("kernel"))
+	choice, err := o.Compute.Open(s, o.Given("kernel"))
 	if err != nil {
 		return err
 	}
@@ -158,24 +103,32 @@ func benchCmdRun(ctx context.Context, s *cli.Streams, o benchOptions) error {
 	if err := benchFits(c, choice.Precision); err != nil {
 		return err
 	}
-	ctx, stop := train.OnInterrupt(command.OrBackground(ctx), func(sig os.Signal) {
-		fmt.Fprintf(s.Err, "\n%v: ending with what was measured; once more ends at once\n", sig)
+	tokens := float64(c.GlobalBatchSize * c.Arch.SeqLen)
+	m := command.Bench{
+		Options: o.BenchOptions, Choice: choice, Evaluation: "evaluation segment", Tokens: tokens, EvalTokens: tokens, Now: time.Now,
+		Says: fmt.Sprintf("model of %d trained parameters, batches of %d rows", c.Arch.NumParams(), c.GlobalBatchSize),
+	}
+	var b *hrm.Bench
+	f, err := m.Run(ctx, s, func() (command.Benched, error) {
+		if b, err = hrm.NewBench(c, choice.Backend, choice.Precision, time.Now); err != nil {
+			return command.Benched{}, err
+		}
+		timed := func(one func() (hrm.Timing, error)) func() (float64, float64, error) {
+			return func() (float64, float64, error) {
+				t, err := one()
+				return t.Seconds, t.Flops, err
+			}
+		}
+		return command.Benched{TrainStep: timed(b.TrainStep), Evaluate: timed(b.EvalSegment), Recorder: b.Recorder}, nil
 	})
-	defer stop()
-	m := benchMeasure{o: o, c: c, choice: choice, progress: command.NewProgress(s, o.quiet), now: time.Now}
-	doc, err := m.run(ctx)
+	if b != nil {
+		defer b.Close()
+	}
 	if err != nil {
 		return err
 	}
-	if o.json {
-		err = doc.writeJSON(s.Out)
-	} else {
-		err = doc.write(s.Out)
-	}
-	if err == nil && doc.Interrupted {
-		err = fmt.Errorf("%w after %d training steps and %d evaluation segments were timed", cli.ErrInterrupted, doc.TrainStep.count(), doc.EvalSegment.count())
-	}
-	return err
+	doc := newBenchDoc(c, o.Preset, f)
+	return m.Print(s.Out, f, doc, doc.Config.String())
 }
 
 // benchFits refuses what the machine's memory does not hold, before anything

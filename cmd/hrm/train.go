@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -66,11 +68,18 @@ func newTraining(o *trainOptions) *command.Training[hrm.TrainConfig] {
 				c.Steps = 0
 			}
 		},
-		DataMarker: augment.ManifestName, Owned: []string{evalFolder},
+		DataMarker: augment.ManifestName, IsData: isReasonerData, Owned: []string{evalFolder},
 		Open: func(ctx context.Context, s *cli.Streams, p *command.Plan[hrm.TrainConfig]) (command.Task, error) {
 			return openTask(ctx, s, p, o.resetTaskEmbeddings)
 		},
 	}
+}
+
+// isReasonerData reports whether a folder with a manifest is a dataset of ours:
+// those of lm prepare have a tokenizer.
+func isReasonerData(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "tokenizer.json"))
+	return err != nil
 }
 
 // trainTask is the training of a reasoner on an open dataset.

@@ -82,6 +82,10 @@ type Loop struct {
 	// about the data; Run adds the rest.
 	train.Options
 	Items []runlog.Item // metrics to show
+	// FlopsPerToken are the operations of products and attention that a step
+	// runs for each of its tokens: with them the share of the machine's ceiling
+	// is shown. 0 leaves it out.
+	FlopsPerToken float64
 }
 
 // Run trains until the schedule ends, --stop-after or a signal.
@@ -155,7 +159,13 @@ func (t *Training[T]) Run(ctx context.Context, s *cli.Streams, o *TrainOptions[T
 	}
 	training.Store(loop.Progress)
 	recorded := &profiled{Trainer: job, Profiler: prof}
-	err = run.Train(ctx, loop.Options, recorded)
+	var trainer train.Trainer = recorded
+	if loop.FlopsPerToken > 0 && !o.Quiet {
+		w := watch(recorded, choice)
+		loop.Progress.Speed = func(tokens float64) string { return w.share(tokens * loop.FlopsPerToken) }
+		trainer = w
+	}
+	err = run.Train(ctx, loop.Options, trainer)
 	if err := errors.Join(err, recorded.finish(s, p.Run)); err != nil { // a profile of an interrupted training too
 		return err
 	}

@@ -27,12 +27,15 @@ type Progress struct {
 	Memory   func() uint64    // resident bytes; nil leaves it out
 	Items    []Item           // metrics to show
 	Unit     string           // what is counted per second; "" means tok
-	mark     time.Time        // when the last step or pause ended
-	shown    time.Time        // when the last line was written
-	width    int              // of the line on the terminal
-	sec      float64          // decaying sums over the last steps
-	steps    float64
-	tokens   float64
+	// Speed says more about so many tokens per second, nothing with "".
+	Speed func(tokens float64) string
+
+	mark   time.Time // when the last step or pause ended
+	shown  time.Time // when the last line was written
+	width  int       // of the line on the terminal
+	sec    float64   // decaying sums over the last steps
+	steps  float64
+	tokens float64
 }
 
 // decay of the sums per step: an average over about 20 steps.
@@ -74,6 +77,11 @@ func (p *Progress) stepLine(step, total int, m Metrics) string {
 			unit = "tok"
 		}
 		parts = append(parts, fmt.Sprintf("%s %s/s", short(p.tokens/p.sec), unit))
+		if p.Speed != nil {
+			if more := p.Speed(p.tokens / p.sec); more != "" {
+				parts = append(parts, more)
+			}
+		}
 		if step < total {
 			parts = append(parts, "ETA "+duration(p.sec/p.steps*float64(total-step)))
 		}

@@ -2,6 +2,7 @@ package runlog
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +35,23 @@ step  6/12  loss 1.235  exact 12.5%  2k tok/s  ETA 6s  mem 812MB
 step 11/12  loss 1.235  exact 12.5%  2k tok/s  ETA 1s  mem 812MB
 step 12/12  loss 1.235  exact 12.5%  2k tok/s  mem 812MB
 `, b.String())
+}
+
+func TestProgressSaysMoreAboutSpeed(t *testing.T) {
+	var b bytes.Buffer
+	p, c := progress(&b)
+	p.Speed = func(tokens float64) string {
+		if tokens < 1000 {
+			return ""
+		}
+		return fmt.Sprintf("%.0f per minute", 60*tokens)
+	}
+	p.Begin()
+	c.at = c.at.Add(time.Second)
+	p.Step(1, 9, nil, 2000)
+	c.at = c.at.Add(time.Hour)
+	p.Step(9, 9, nil, 2000)
+	require.Equal(t, "step 1/9  2k tok/s  120000 per minute  ETA 8s  mem 812MB\nstep 9/9  1.08 tok/s  mem 812MB\n", b.String())
 }
 
 func TestProgressOnATerminalRewritesOneLine(t *testing.T) {

@@ -131,6 +131,11 @@ func (l *loop) sameData(ck *checkpoint.Reader) (fresh []string, err error) {
 	if have.DatasetHash == "" || want.DatasetHash == "" || have.DatasetHash == want.DatasetHash {
 		return nil, nil
 	}
+	if l.o.SameDataOnly {
+		return nil, cli.Usagef("resume from %s: it was trained on a dataset with hash %s, this one has hash %s, so its place in the data means nothing here; "+
+			"name the dataset it was trained on with --data, or start another run with --run",
+			ck.Dir(), have.DatasetHash, want.DatasetHash)
+	}
 	if !l.o.ResetTaskEmbeddings {
 		return nil, cli.Usagef("resume from %s: it was trained on a dataset with hash %s, this one has the same ids but other rows (hash %s), so its place in the data means nothing here; "+
 			"name the dataset it was trained on with --data, or go on with this one with --reset-task-embeddings",

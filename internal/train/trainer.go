@@ -68,6 +68,8 @@ type Options struct {
 	// ResetTaskEmbeddings allows another list of dataset identifiers on
 	// resume: task embeddings, carry and loader position start afresh.
 	ResetTaskEmbeddings bool
+	// SameDataOnly: the command has no flag for that, so messages name none.
+	SameDataOnly bool
 
 	// Files are written into the run's folder when training starts, by name.
 	Files map[string][]byte

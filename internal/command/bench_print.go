@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"encoding/json"
@@ -6,24 +6,33 @@ import (
 	"io"
 	"time"
 
+	"deeploop/internal/cli"
 	"deeploop/internal/profile"
 )
 
-func (d *benchDoc) writeJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(d)
+// Print prints what a benchmark found out: doc, in which the figures are, as
+// JSON where that was asked for, else for people, with the configuration's
+// lines first. It returns an error when the measurement was interrupted.
+func (m *Bench) Print(w io.Writer, f *Figures, doc any, configuration string) (err error) {
+	if m.Options.JSON {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		err = e.Encode(doc)
+	} else {
+		err = m.write(w, f, configuration)
+	}
+	if err == nil && f.Interrupted {
+		err = fmt.Errorf("%w after %d training steps and %d %ss were timed", cli.ErrInterrupted, f.TrainStep.Count(), f.Eval.Count(), m.Evaluation)
+	}
+	return err
 }
 
-// write prints the document for people.
-func (d *benchDoc) write(w io.Writer) error {
-	c := d.Config
-	fmt.Fprintf(w, "configuration  hidden %d, %d heads, %d+%d blocks, cycles %dx%d, %d cells, batch %d, %s: %d parameters\n",
-		c.Hidden, c.Heads, c.HLayers, c.LLayers, c.HCycles, c.LCycles, c.SeqLen, c.Batch, c.Placement, c.Parameters)
+func (m *Bench) write(w io.Writer, d *Figures, configuration string) error {
+	fmt.Fprintf(w, "configuration  %s\n", configuration)
 	fmt.Fprintf(w, "machine        %s, %d usable processors\n", d.Machine.Processor, d.Machine.Usable)
 	fmt.Fprintf(w, "arithmetic     kernel %s, %s, %d threads\n\n", d.Kernel, d.Precision, d.Threads)
 	fmt.Fprintf(w, "%-20s %11s %11s %11s %9s %9s %6s\n", "seconds", "minimum", "median", "maximum", "tokens/s", "GFLOP/s", "timed")
-	row := func(name string, s *spread, tokens, gflops float64) {
+	row := func(name string, s *Spread, tokens, gflops float64) {
 		if s == nil {
 			fmt.Fprintf(w, "%-20s %11s\n", name, "not timed")
 			return
@@ -31,7 +40,7 @@ func (d *benchDoc) write(w io.Writer) error {
 		fmt.Fprintf(w, "%-20s %11.5f %11.5f %11.5f %9.0f %9.3g %6d\n", name, s.Min, s.Median, s.Max, tokens, gflops, s.N)
 	}
 	row("training step", d.TrainStep, d.TokensPerS, d.GFLOPS)
-	row("evaluation segment", d.EvalSegment, d.EvalTokensPerS, d.EvalGFLOPS)
+	row(m.Evaluation, d.Eval, d.EvalTokensPerS, d.EvalGFLOPS)
 	fmt.Fprintln(w)
 	if d.CeilingShare != nil {
 		fmt.Fprintf(w, "share of ceiling     %.1f%% of the %.4g GFLOP/s that this kernel multiplies here at best", 100**d.CeilingShare, d.CeilingGFLOPS)

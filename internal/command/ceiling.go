@@ -1,0 +1,45 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"deeploop/internal/kernel/pick"
+	"deeploop/internal/profile"
+	"deeploop/internal/train"
+)
+
+// watched is a trainer that compares its speed with what the kernel multiplies
+// here at best. A probe takes some 10 ms, so one every probeEvery costs a
+// thousandth; it changes nothing that is computed.
+type watched struct {
+	train.Trainer
+	probe  *profile.Probe
+	probed time.Time
+}
+
+const probeEvery = 10 * time.Second
+
+func watch(t train.Trainer, c pick.Choice) *watched {
+	return &watched{Trainer: t, probe: profile.NewProbe(c.Backend, c.Precision, time.Now)}
+}
+
+// Step probes before the first step and now and then.
+func (w *watched) Step(ctx context.Context, step int) (train.Result, error) {
+	if time.Since(w.probed) >= probeEvery {
+		w.probe.Products()
+		w.probed = time.Now()
+	}
+	return w.Trainer.Step(ctx, step)
+}
+
+// share says which part of the ceiling so many operations per second are, ""
+// where the kernel has no probe.
+func (w *watched) share(flops float64) string {
+	ceiling, _ := w.probe.Ceilings()
+	if ceiling == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.0f%% of ceiling", 100*flops/ceiling)
+}
