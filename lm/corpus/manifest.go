@@ -126,3 +126,8 @@ func readTokenizer(dir string) (tokens.Tokenizer, error) {
 	}
 	return t, nil
 }
+
+func hashBytes(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}

@@ -3,8 +3,6 @@ package corpus
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -176,8 +174,7 @@ func (p *planned) write(ctx context.Context, out string, m *Manifest) (err error
 	if err := tokens.Save(&b, p.tokenizer); err != nil {
 		return fmt.Errorf("write dataset: %w", err)
 	}
-	sum := sha256.Sum256(b.Bytes())
-	m.Files = append(m.Files, FileInfo{Name: TokenizerName, Bytes: int64(b.Len()), SHA256: hex.EncodeToString(sum[:])})
+	m.Files = append(m.Files, FileInfo{Name: TokenizerName, Bytes: int64(b.Len()), SHA256: hashBytes(b.Bytes())})
 	if err := files.WriteFile(filepath.Join(stage.dataset(), TokenizerName), b.Bytes()); err != nil {
 		return fmt.Errorf("write dataset: %w", err)
 	}
