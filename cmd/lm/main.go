@@ -1,4 +1,4 @@
-// Command lm is the place of the looped language models.
+// Command lm prepares text for looped language models.
 package main
 
 import (
@@ -14,17 +14,18 @@ func main() { os.Exit(run(os.Args[1:], cli.Standard())) }
 
 // run executes one command line and returns the exit code.
 func run(args []string, s *cli.Streams) int {
-	return cli.Run(newRootCmd(), args, s)
+	return cli.Run(newRootCmd(s), args, s)
 }
 
-func newRootCmd() *cobra.Command {
-	return &cobra.Command{
-		Use:   "lm",
-		Short: "Looped language models",
-		Long: `Looped language models.
-
-This version has no lm command yet: preparing text, training, evaluating and
-generating are planned on the compute layer that hrm already runs on.`,
+// newRootCmd builds the command tree. One file per subcommand: its options
+// struct, newXCmd (flags), xRun (logic).
+func newRootCmd(s *cli.Streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:     "lm",
+		Short:   "Looped language models",
 		Version: cli.Version(pick.Available()),
 	}
+	root.AddCommand(newPrepareCmd(s))
+	root.AddCommand(newShowCmd(s))
+	return root
 }

@@ -17,8 +17,8 @@ func TestProgramAnswers(t *testing.T) {
 		err  string
 	}{
 		{[]string{"--version"}, 0, "lm " + cli.Number + " (commit ", ""},
-		{nil, 0, "no lm command yet", ""},
-		{[]string{"train"}, 2, "", `lm: unknown command "train"`},
+		{nil, 0, "prepare", ""},
+		{[]string{"prepaer"}, 2, "", "did you mean prepare?"},
 		{[]string{"--verison"}, 2, "", "did you mean --version?"},
 	} {
 		var out, errs bytes.Buffer
