@@ -75,3 +75,9 @@ func largest(logits []float32, n int, logTotal float64) []Candidate {
 	}
 	return top
 }
+
+// LogProb returns log P(id) under logits [V], in float64.
+func LogProb(logits []float32, id int32) (float64, error) {
+	total, err := logSumExp(logits)
+	return float64(logits[id]) - total, err
+}
