@@ -30,8 +30,11 @@ type Tokenizer interface {
 	VocabSize() int
 	// Separator is the id between documents, -1 where there is none.
 	Separator() int32
+	// Check returns an error for text that has no tokens, as characters a
+	// vocabulary does not know.
+	Check(text []byte) error
 	// Append adds the ids of text to dst. Special tokens written in text are
-	// ordinary text.
+	// ordinary text, and what Check refuses is left out.
 	Append(dst []int32, text []byte) []int32
 	// AppendBytes adds the bytes that ids stand for to dst. Single tokens may
 	// end inside a rune.

@@ -19,6 +19,9 @@ type encoded struct {
 // encode turns context and choice into at most limit tokens; a context that is
 // too long loses its beginning.
 func encode(tok decode.Tokenizer, context, choice string, limit int) (encoded, error) {
+	if err := tok.Check([]byte(context + choice)); err != nil {
+		return encoded{}, err
+	}
 	trimmed := strings.TrimRightFunc(context, unicode.IsSpace)
 	choice = context[len(trimmed):] + choice
 	alone := tok.Append(nil, []byte(trimmed))

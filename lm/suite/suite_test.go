@@ -64,6 +64,8 @@ func TestContextAndChoiceAreEncodedTogether(t *testing.T) {
 	}
 	_, err := encode(decodetest.Bytes{NoSeparator: true}, "", "x", 100)
 	require.ErrorContains(t, err, "no document separator")
+	_, err = encode(decodetest.Bytes{Unknown: "#"}, "a#", "x", 100)
+	require.ErrorContains(t, err, "not in the vocabulary")
 	_, err = encode(bytesTok, "x", "", 100)
 	require.ErrorContains(t, err, "no token of its own")
 

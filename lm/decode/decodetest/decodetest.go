@@ -3,6 +3,7 @@
 package decodetest
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -115,7 +116,10 @@ func Follow(text string) func(ids []int32, dst []float32) {
 const Separator int32 = 256
 
 // Bytes is a tokenizer of bytes with a separator, 257 ids.
-type Bytes struct{ NoSeparator bool }
+type Bytes struct {
+	NoSeparator bool
+	Unknown     string // Check refuses text with one of these bytes
+}
 
 // Name is "bytes".
 func (Bytes) Name() string { return "bytes" }
@@ -134,6 +138,14 @@ func (b Bytes) Separator() int32 {
 		return -1
 	}
 	return Separator
+}
+
+// Check refuses what Unknown names.
+func (b Bytes) Check(text []byte) error {
+	if i := bytes.IndexAny(text, b.Unknown); i >= 0 {
+		return fmt.Errorf("character %q at byte %d is not in the vocabulary", text[i], i)
+	}
+	return nil
 }
 
 // Append adds one id per byte.
