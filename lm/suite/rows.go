@@ -18,6 +18,9 @@ type row map[string]any
 // from 1; in JSON lines it is the line.
 func eachRow(r io.Reader, name string, visit func(number int, r row) error) error {
 	b := bufio.NewReader(r)
+	if head, _ := b.Peek(4); string(head) == "PAR1" { // what cannot be read is found below
+		return &Error{name, 0, "this is a parquet file; convert it to JSON lines first, as with pandas.read_parquet(...).to_json(..., orient=\"records\", lines=True)"}
+	}
 	array, err := beginsArray(b)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", name, err)
