@@ -50,6 +50,9 @@ type Meta struct {
 	// DatasetHash is that of the training data's content; "" where the dataset
 	// has none, or in checkpoints of older programs.
 	DatasetHash string `json:"dataset_hash,omitempty"`
+	// Tokenizer is that of the text, as package lm/tokens saves it; absent
+	// where there is none.
+	Tokenizer json.RawMessage `json:"tokenizer,omitempty"`
 }
 
 // ConfigChanges lists the keys whose value differs between two JSON objects,

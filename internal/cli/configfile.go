@@ -154,7 +154,8 @@ func (r *configFile[T]) list(n ast.Node, f *Field, at reflect.Value) error {
 			return r.fail(e, "%s holds %s: Hydra's ${...} is not understood here; write the value itself", f.Key, text)
 		}
 		text, quoted, scalar := scalarText(e)
-		if !scalar || !quoted && !plainString(e, text) {
+		_, whole := e.(*ast.IntegerNode) // eval_loops: [1, 2]
+		if !scalar || !quoted && !whole && !plainString(e, text) {
 			return r.fail(e, "%s holds %s, %v", f.Key, describe(e), errWantList)
 		}
 		list = append(list, text)

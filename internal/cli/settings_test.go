@@ -107,6 +107,15 @@ func TestNumbersThatAreAccepted(t *testing.T) {
 	}
 }
 
+// Whole numbers stand in lists of words without quotes.
+func TestListOfWholeNumbers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.yaml")
+	require.NoError(t, os.WriteFile(path, []byte("eval_save_outputs: [1, b, 8]\n"), 0o644))
+	r, err := resolve("--config", path)
+	require.NoError(t, err)
+	require.Equal(t, []string{"1", "b", "8"}, r.Value.Save)
+}
+
 func TestFileMistakesNameLineAndNextStep(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
@@ -136,7 +145,7 @@ func TestFileMistakesNameLineAndNextStep(t *testing.T) {
 		"list for number":    {"lr: [1]\n", ":1:", []string{"a list"}},
 		"section for number": {"lr:\n  x: 1\n", ":1:", []string{"a section"}},
 		"string for list":    {"eval_save_outputs: logits\n", ":1:", []string{"[a, b]"}},
-		"numbers in list":    {"eval_save_outputs:\n  - a\n  - 3\n", ":3:", []string{"3"}},
+		"fraction in list":   {"eval_save_outputs:\n  - a\n  - 3.5\n", ":3:", []string{"3.5"}},
 		"scalar for section": {"arch: 3\n", ":1:", []string{"arch is 3", "indented"}},
 		"list at top":        {"- 1\n", ":1:", []string{"a list"}},
 		"twice":              {"lr: 1\nlr: 2\n", ":2:", []string{"already defined"}},

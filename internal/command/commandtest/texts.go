@@ -1,0 +1,36 @@
+package commandtest
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+)
+
+var longFlag = regexp.MustCompile(`--([A-Za-z-]+)`)
+
+// CommandsExist checks that every command line of the program in these texts,
+// and in the examples of its help, names a command that exists and flags that
+// it has. It returns how many there are.
+func CommandsExist(t *testing.T, root *cobra.Command, texts ...string) (seen int) {
+	t.Helper()
+	texts = append(texts, root.Example)
+	for _, c := range root.Commands() {
+		texts = append(texts, c.Example)
+	}
+	command := regexp.MustCompile("(?:^|[`;&] *)" + root.Name() + " ([a-z][a-z-]*)([^`#&;\n]*)")
+	for _, line := range strings.Split(strings.Join(texts, "\n"), "\n") {
+		for _, m := range command.FindAllStringSubmatch(strings.TrimSpace(line), -1) {
+			cmd, _, err := root.Find([]string{m[1]})
+			require.NoError(t, err, line)
+			require.True(t, cmd != root, line)
+			for _, f := range longFlag.FindAllStringSubmatch(m[2], -1) {
+				require.NotNil(t, cmd.Flags().Lookup(f[1]), "%s has no flag --%s: %s", m[1], f[1], line)
+			}
+			seen++
+		}
+	}
+	return seen
+}
