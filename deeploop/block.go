@@ -48,32 +48,57 @@ func (r Residual) join(b *graph.Builder, x, z *graph.Node, s Sublayer) *graph.No
 type Block struct {
 	QKV    *graph.Param // [3D, D], rows q, k, v
 	O      *graph.Param // [D, D]
-	GateUp *graph.Param // [2F, D], rows gate, up
+	GateUp *graph.Param // [2F, D], rows gate, up; [F, D], up alone, without gate
 	Down   *graph.Param // [D, F]
 	Attn   Sublayer
 	MLP    Sublayer
+
+	// QNorm and KNorm [1, head width] are the gains of an RMSNorm on each
+	// head's q and k before the rotation; nil without QK-norm.
+	QNorm, KNorm *graph.Param
+	// Gated says that the MLP is SwiGLU; else it is down·act(up·x) with
+	// Activation.
+	Gated      bool
+	Activation kernel.Activation
 }
 
 // Forward runs the block on x [B*T, D]. With s.Queries the result is that of
 // the first positions of each row alone, [B*Queries, D]: the others give keys
 // and values, and nothing else of them is computed.
 func (bl *Block) Forward(b *graph.Builder, x *graph.Node, r Residual, s kernel.AttentionShape) *graph.Node {
+	return bl.forward(b, x, r, s, func(qkv *graph.Node) *graph.Node { return ops.Attention(b, qkv, s) })
+}
+
+// ForwardCached is Forward for new positions [s.T, D] of one sequence behind
+// those in cache, without gradient.
+func (bl *Block) ForwardCached(b *graph.Builder, x *graph.Node, r Residual, s kernel.AttentionShape, cache *ops.KVCache) *graph.Node {
+	return bl.forward(b, x, r, s, func(qkv *graph.Node) *graph.Node { return ops.CachedAttention(b, qkv, cache, s) })
+}
+
+func (bl *Block) forward(b *graph.Builder, x *graph.Node, r Residual, s kernel.AttentionShape, attend func(qkv *graph.Node) *graph.Node) *graph.Node {
 	qkv := ops.Linear(b, r.branch(b, x, bl.Attn), bl.QKV)
-	z := ops.Linear(b, ops.Attention(b, qkv, s), bl.O)
+	if bl.QNorm != nil {
+		qkv = ops.QKNorm(b, qkv, bl.QNorm, bl.KNorm, s, r.Eps)
+	}
+	z := ops.Linear(b, attend(qkv), bl.O)
 	if s.Asking() < s.T {
 		x = ops.Leading(b, x, s.B, s.Queries)
 	}
 	x = r.join(b, x, z, bl.Attn)
 	z = ops.Linear(b, r.branch(b, x, bl.MLP), bl.GateUp)
-	z = ops.Linear(b, ops.SwiGLU(b, z), bl.Down)
-	return r.join(b, x, z, bl.MLP)
+	if bl.Gated {
+		z = ops.SwiGLU(b, z)
+	} else {
+		z = ops.Activate(b, z, bl.Activation)
+	}
+	return r.join(b, x, ops.Linear(b, z, bl.Down), bl.MLP)
 }
 
 // Params lists the block's trained parameters in the reference's order, gains
 // last.
 func (bl *Block) Params() []*graph.Param {
 	ps := []*graph.Param{bl.QKV, bl.O, bl.GateUp, bl.Down}
-	for _, g := range []*graph.Param{bl.Attn.InGain, bl.Attn.OutGain, bl.MLP.InGain, bl.MLP.OutGain} {
+	for _, g := range []*graph.Param{bl.QNorm, bl.KNorm, bl.Attn.InGain, bl.Attn.OutGain, bl.MLP.InGain, bl.MLP.OutGain} {
 		if g != nil {
 			ps = append(ps, g)
 		}

@@ -17,3 +17,16 @@ const (
 
 // Scaled reports whether the residual rule (alpha, beta) applies.
 func (p Placement) Scaled() bool { return p == DeepNorm || p == DeepLoop }
+
+// Defaults returns the exponent p and the inner norm that a placement comes
+// with (architectures.md A.9): deeploop 1/2 with, deepnorm 1/4 without, the
+// others 0 without.
+func (p Placement) Defaults() (exponent float64, innerNorm bool) {
+	switch p {
+	case DeepLoop:
+		return 0.5, true
+	case DeepNorm:
+		return 0.25, false
+	}
+	return 0, false
+}

@@ -17,11 +17,12 @@ type Stack struct {
 	Beta float64
 	// FinalGain is the closing norm's gain under PreNorm; nil without gain.
 	FinalGain *graph.Param
+	closes    bool // with the closing norm
 }
 
 // StackConfig says how to make a stack.
 type StackConfig struct {
-	Name      string // prefix of parameter names, e.g. "H_level"
+	Names     Names
 	Blocks    int
 	D, F      int // hidden and MLP width
 	Placement Placement
@@ -32,6 +33,18 @@ type StackConfig struct {
 	// Alpha and Beta override the rule where positive.
 	Alpha, Beta float64
 	SwiGLUBeta  string // MLP matrices that get beta, SwiGLUBetaAll where empty
+
+	MLP     MLP
+	HeadDim int  // width of an attention head; needed for QKNorm
+	QKNorm  bool // learned RMSNorm on each head's q and k
+	// OpenEnd leaves out the closing norm of PreNorm: the stack runs again.
+	OpenEnd bool
+}
+
+// MLP is the kind of feed-forward sublayer; the zero value is SwiGLU.
+type MLP struct {
+	Plain      bool // down·act(up·x) in place of SwiGLU
+	Activation kernel.Activation
 }
 
 // The MLP matrices that beta scales.
@@ -42,8 +55,8 @@ const (
 )
 
 // Init draws a weight [Rows, Cols] = [out, in]; the stack scales it by beta
-// afterwards.
-type Init func(p *graph.Param)
+// afterwards. residual tells a matrix whose result is added to the stream.
+type Init func(p *graph.Param, residual bool)
 
 // NewStack makes the blocks with weights drawn by init, in the order qkv, o,
 // gate_up, down of each block. t is the master type.
@@ -65,35 +78,45 @@ func NewStack(c StackConfig, t kernel.DType, init Init) *Stack {
 		if !c.Gain {
 			return nil
 		}
-		return ones(name, t, c.D)
+		return Gain(name, t, c.D)
+	}
+	up := 2 * c.F
+	if c.MLP.Plain {
+		up = c.F
 	}
 	for i := range c.Blocks {
-		prefix := fmt.Sprintf("%s.layers.%d.", c.Name, i)
+		prefix, n := fmt.Sprintf(c.Names.Block, i), c.Names
 		bl := &Block{
-			QKV:    graph.NewParam(prefix+"self_attn.qkv_proj.weight", t, 3*c.D, c.D),
-			O:      graph.NewParam(prefix+"self_attn.o_proj.weight", t, c.D, c.D),
-			GateUp: graph.NewParam(prefix+"mlp.gate_up_proj.weight", t, 2*c.F, c.D),
-			Down:   graph.NewParam(prefix+"mlp.down_proj.weight", t, c.D, c.F),
+			QKV:    graph.NewParam(prefix+n.QKV, t, 3*c.D, c.D),
+			O:      graph.NewParam(prefix+n.O, t, c.D, c.D),
+			GateUp: graph.NewParam(prefix+n.GateUp, t, up, c.D),
+			Down:   graph.NewParam(prefix+n.Down, t, c.D, c.F),
+			Gated:  !c.MLP.Plain, Activation: c.MLP.Activation,
 		}
-		for _, w := range []*graph.Param{bl.QKV, bl.O, bl.GateUp, bl.Down} {
-			init(w)
-		}
+		init(bl.QKV, false)
+		init(bl.O, true)
+		init(bl.GateUp, false)
+		init(bl.Down, true)
 		bl.scale(s.Beta, c.SwiGLUBeta)
 		if c.Placement != PreNorm {
-			bl.Attn.OutGain, bl.MLP.OutGain = gain(prefix+"attn_norm.weight"), gain(prefix+"mlp_norm.weight")
+			bl.Attn.OutGain, bl.MLP.OutGain = gain(prefix+n.AttnOut), gain(prefix+n.MLPOut)
 		}
 		if s.Residual.inner() {
-			bl.Attn.InGain, bl.MLP.InGain = gain(prefix+"attn_in_norm.weight"), gain(prefix+"mlp_in_norm.weight")
+			bl.Attn.InGain, bl.MLP.InGain = gain(prefix+n.AttnIn), gain(prefix+n.MLPIn)
+		}
+		if c.QKNorm {
+			bl.QNorm, bl.KNorm = Gain(prefix+n.QNorm, t, c.HeadDim), Gain(prefix+n.KNorm, t, c.HeadDim)
 		}
 		s.Blocks = append(s.Blocks, bl)
 	}
-	if c.Placement == PreNorm {
-		s.FinalGain = gain(c.Name + ".norm.weight")
+	if c.Placement == PreNorm && !c.OpenEnd {
+		s.closes, s.FinalGain = true, gain(c.Names.Final)
 	}
 	return s
 }
 
-func ones(name string, t kernel.DType, d int) *graph.Param {
+// Gain makes a vector of ones [1, d].
+func Gain(name string, t kernel.DType, d int) *graph.Param {
 	p := graph.NewParam(name, t, 1, d)
 	for i := range d {
 		p.Data.SetAt(i, 1)
@@ -121,7 +144,8 @@ func (bl *Block) scale(beta float64, swiglu string) {
 	case "", SwiGLUBetaAll:
 		mul(bl.GateUp.Data)
 	case SwiGLUBetaUpDown:
-		mul(bl.GateUp.Data.Slice(f*d, 2*f*d))
+		up := bl.GateUp.Data
+		mul(up.Slice(up.Len()-f*d, up.Len()))
 	case SwiGLUBetaDown:
 	default:
 		panic("deeploop: swiglu_beta is not all, up_down or down")
@@ -141,7 +165,19 @@ func (s *Stack) Forward(b *graph.Builder, x *graph.Node, shape kernel.AttentionS
 		x = bl.Forward(b, x, s.Residual, whole)
 	}
 	x = s.Blocks[last].Forward(b, x, s.Residual, shape)
-	if s.Residual.Placement == PreNorm {
+	if s.closes {
+		x = ops.ResidualNorm(b, x, nil, s.FinalGain, 1, s.Residual.Eps)
+	}
+	return x
+}
+
+// ForwardCached is one call on new positions x [shape.T, D] of one sequence;
+// caches holds the earlier ones, one cache per block.
+func (s *Stack) ForwardCached(b *graph.Builder, x *graph.Node, shape kernel.AttentionShape, caches []*ops.KVCache) *graph.Node {
+	for i, bl := range s.Blocks {
+		x = bl.ForwardCached(b, x, s.Residual, shape, caches[i])
+	}
+	if s.closes {
 		x = ops.ResidualNorm(b, x, nil, s.FinalGain, 1, s.Residual.Eps)
 	}
 	return x

@@ -141,7 +141,7 @@ func TestEveryPlacementWithItsDefaultsIsValid(t *testing.T) {
 		c.Arch.Placement = p
 		c.Follow(base, func(string) bool { return false })
 		require.NoError(t, c.Validate(), p)
-		exponent, inner := PlacementDefaults(p)
+		exponent, inner := deeploop.Placement(p).Defaults()
 		require.Equal(t, exponent, c.Arch.PH)
 		require.Equal(t, exponent, c.Arch.PL)
 		require.Equal(t, inner, c.Arch.InnerNorm)

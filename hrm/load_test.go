@@ -15,7 +15,7 @@ func TestAlphaStaysAtAnotherDepth(t *testing.T) {
 	for _, placement := range []string{PlacementDeepLoop, PlacementDeepNorm, PlacementPostNorm, PlacementPreNorm} {
 		c := tiny().Arch
 		c.Placement = placement
-		c.PH, c.InnerNorm = PlacementDefaults(placement)
+		c.PH, c.InnerNorm = deeploop.Placement(placement).Defaults()
 		c.PL = c.PH
 		trained, err := NewModel(c, kernel.Float32, 1)
 		require.NoError(t, err)

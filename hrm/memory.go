@@ -3,24 +3,12 @@ package hrm
 import (
 	"fmt"
 
+	"deeploop/internal/check"
 	"deeploop/internal/kernel"
 )
 
 // MemoryError is a model that does not fit into the machine's memory.
-type MemoryError struct {
-	What       string  // what needs it
-	Need, Have float64 // bytes
-	Advice     string
-}
-
-func (e *MemoryError) Error() string {
-	return fmt.Sprintf("%s needs at least %s of memory, this machine has %s; %s", e.What, gigabytes(e.Need), gigabytes(e.Have), e.Advice)
-}
-
-// BadInput marks the error as the user's, for exit code 2.
-func (e *MemoryError) BadInput() bool { return true }
-
-func gigabytes(bytes float64) string { return fmt.Sprintf("%.3g GB", bytes/1e9) }
+type MemoryError = check.MemoryError
 
 // CheckTraining returns a *MemoryError when training certainly needs more
 // memory than have bytes (0: unknown, everything fits). It counts low, so that
@@ -35,22 +23,15 @@ func (c TrainConfig) CheckTraining(act kernel.DType, have uint64) error {
 	gradients := c.Arch.modelBytes(act, 1) - c.Arch.modelBytes(act, 0)
 	need := c.Arch.modelBytes(act, copies) + c.Arch.segmentBytes(act, c.GlobalBatchSize) +
 		max(gradients, c.Arch.tapeBytes(act, c.GlobalBatchSize))
-	return fits(fmt.Sprintf("training %d parameters on batches of %d rows", c.Arch.NumParams(), c.GlobalBatchSize),
+	return check.Fits(fmt.Sprintf("training %d parameters on batches of %d rows", c.Arch.NumParams(), c.GlobalBatchSize),
 		need, have, "use a smaller global_batch_size or arch.hidden_size, or fewer layers")
 }
 
 // CheckEvaluation is CheckTraining for evaluating batches of so many rows.
 func (c Config) CheckEvaluation(act kernel.DType, batch int, have uint64) error {
 	const copies = 1 // only a graph with gradient makes room for gradients
-	return fits(fmt.Sprintf("evaluating %d parameters on batches of %d rows", c.NumParams(), batch),
+	return check.Fits(fmt.Sprintf("evaluating %d parameters on batches of %d rows", c.NumParams(), batch),
 		c.modelBytes(act, copies)+c.segmentBytes(act, batch), have, "use a smaller batch")
-}
-
-func fits(what string, need float64, have uint64, advice string) error {
-	if have == 0 || need <= float64(have) {
-		return nil
-	}
-	return &MemoryError{What: what, Need: need, Have: float64(have), Advice: advice}
 }
 
 // modelBytes are so many copies of the trained parameters, and the task

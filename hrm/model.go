@@ -79,14 +79,14 @@ func newModel(c Config, act kernel.DType, draw func(b kernel.Buf, std float64)) 
 		return nil, err
 	}
 	t, d := act.Master(), c.HiddenSize
-	lecun := func(p *graph.Param) { draw(p.Data, 1/math.Sqrt(float64(p.Cols))) }
+	lecun := func(p *graph.Param, _ bool) { draw(p.Data, 1/math.Sqrt(float64(p.Cols))) }
 	embStd := 1 / math.Sqrt(float64(d))
 
 	m := &Model{Config: c, Act: act, schedule: schedule}
 	m.EmbedTokens = graph.NewParam("embed_tokens.embedding_weight", t, c.VocabSize, d)
 	draw(m.EmbedTokens.Data, embStd)
 	m.LMHead = graph.NewParam("lm_head.weight", t, c.VocabSize, d)
-	lecun(m.LMHead)
+	lecun(m.LMHead, false)
 	m.QHead = graph.NewParam("q_head.weight", t, 2, d)
 	m.QHeadBias = graph.NewParam("q_head.bias", t, 1, 2)
 	for i := range 2 {
@@ -133,7 +133,7 @@ func (c Config) EffectiveDepth() int {
 
 func (c Config) stack(name string, blocks int, p, alpha, beta float64) deeploop.StackConfig {
 	return deeploop.StackConfig{
-		Name: name, Blocks: blocks, D: c.HiddenSize, F: c.MLPWidth(),
+		Names: deeploop.HRMNames(name), Blocks: blocks, D: c.HiddenSize, F: c.MLPWidth(),
 		Placement: deeploop.Placement(c.Placement), InnerNorm: c.InnerNorm, Gain: c.NormGain,
 		Eps: c.RMSNormEps, Rule: deeploop.Rule{P: p, N: c.EffectiveDepth()},
 		Alpha: alpha, Beta: beta, SwiGLUBeta: c.SwiGLUBeta,

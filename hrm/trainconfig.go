@@ -1,5 +1,7 @@
 package hrm
 
+import "deeploop/deeploop"
+
 // TrainConfig is a whole training run. Keys are the reference's
 // (sapientinc/HRM, config/cfg_pretrain.yaml); those after EvalSaveOutputs are
 // ours.
@@ -73,7 +75,7 @@ func (c *TrainConfig) Follow(base TrainConfig, chosen func(key string) bool) {
 		a.PuzzleEmbDim = a.HiddenSize
 	}
 	if a.Placement != base.Arch.Placement {
-		p, inner := PlacementDefaults(a.Placement)
+		p, inner := deeploop.Placement(a.Placement).Defaults()
 		if !chosen("arch.p_H") {
 			a.PH = p
 		}
@@ -90,17 +92,4 @@ func (c *TrainConfig) Follow(base TrainConfig, chosen func(key string) bool) {
 	if (chosen("epochs") || chosen("eval_interval")) && !chosen("eval_steps") {
 		c.EvalSteps = 0
 	}
-}
-
-// PlacementDefaults returns the exponent p and the inner norm a placement
-// comes with (architectures.md A.9): deeploop 1/2 with, deepnorm 1/4 without,
-// the others 0 without.
-func PlacementDefaults(placement string) (p float64, innerNorm bool) {
-	switch placement {
-	case PlacementDeepLoop:
-		return 0.5, true
-	case PlacementDeepNorm:
-		return 0.25, false
-	}
-	return 0, false
 }

@@ -1,0 +1,28 @@
+package check
+
+import "fmt"
+
+// MemoryError is a model that does not fit into the machine's memory.
+type MemoryError struct {
+	What       string  // what needs it
+	Need, Have float64 // bytes
+	Advice     string
+}
+
+func (e *MemoryError) Error() string {
+	return fmt.Sprintf("%s needs at least %s of memory, this machine has %s; %s", e.What, gigabytes(e.Need), gigabytes(e.Have), e.Advice)
+}
+
+// BadInput marks the error as the user's, for exit code 2.
+func (e *MemoryError) BadInput() bool { return true }
+
+func gigabytes(bytes float64) string { return fmt.Sprintf("%.3g GB", bytes/1e9) }
+
+// Fits returns a *MemoryError when what needs more bytes than the machine has
+// (0: unknown, everything fits).
+func Fits(what string, need float64, have uint64, advice string) error {
+	if have == 0 || need <= float64(have) {
+		return nil
+	}
+	return &MemoryError{What: what, Need: need, Have: float64(have), Advice: advice}
+}

@@ -1,0 +1,197 @@
+package lm
+
+import (
+	"context"
+	"fmt"
+
+	"deeploop/internal/checkpoint"
+	"deeploop/internal/kernel"
+	"deeploop/internal/optim"
+	"deeploop/internal/runlog"
+	"deeploop/internal/train"
+)
+
+// Data is what a training reads.
+type Data struct {
+	Train, Val Tokens
+	// Length gives the bytes of a token; nil where unknown.
+	Length func(id int32) int
+}
+
+// Job trains a model on a dataset: a Learner fed by a Loader, as the step loop
+// of internal/train sees it.
+type Job struct {
+	*Learner
+	config TrainConfig
+	data   Data
+	loader *Loader
+	loops  []int    // to evaluate
+	eval   *Forward // built at the first evaluation
+	kappa  *Kappa   // built at the first measurement
+}
+
+var _ train.Trainer = (*Job)(nil)
+
+// NewJob draws a fresh model for the dataset. act is the activation type. The
+// architecture must have its VocabSize.
+func NewJob(c TrainConfig, d Data, backend kernel.Backend, act kernel.DType) (*Job, error) {
+	loops, err := c.LoopCounts()
+	if err != nil {
+		return nil, err
+	}
+	m, err := NewModel(c.Arch, act, uint64(c.Seed))
+	if err != nil {
+		return nil, err
+	}
+	loader, err := NewLoader(d.Train, c.Arch.Context, uint64(c.Seed))
+	if err != nil {
+		return nil, err
+	}
+	l, err := NewLearner(m, backend, c)
+	if err != nil {
+		return nil, err
+	}
+	return &Job{Learner: l, config: c, data: d, loader: loader, loops: loops}, nil
+}
+
+// Step makes one optimizer step on the next batches.
+func (j *Job) Step(_ context.Context, step int) (train.Result, error) {
+	kappa, err := j.measureKappa(step - 1)
+	if err != nil {
+		return train.Result{}, err
+	}
+	m, err := j.Learner.Step(j.loader.Next)
+	if err != nil {
+		return train.Result{}, err
+	}
+	metrics := runlog.Metrics{"loss": m.Loss, "grad_norm": m.GradNorm, "lr": j.LR.At(j.StepsDone)}
+	for k, v := range kappa {
+		metrics[k] = v
+	}
+	return train.Result{Loss: m.Loss, Metrics: metrics, Tokens: j.config.TokensPerStep()}, nil
+}
+
+// measureKappa measures before the step after which so many are done, on the
+// first sequences of the validation split.
+func (j *Job) measureKappa(done int) (runlog.Metrics, error) {
+	every := j.config.KappaSteps
+	if every == 0 || done%every != 0 {
+		return nil, nil
+	}
+	if j.kappa == nil {
+		k, err := NewKappa(j.Model, j.backend, j.config.BatchSize, j.config.Arch.Context)
+		if err != nil {
+			return nil, err
+		}
+		j.kappa = k
+	}
+	if err := j.kappa.Load(j.data.Val, 0); err != nil {
+		return nil, err
+	}
+	r, err := j.kappa.Measure()
+	if err != nil {
+		return nil, err
+	}
+	return runlog.Metrics{
+		"kappa_G_max": r.Max(), "kappa_G_median": r.Median(), "kappa_cosine_mean": r.MeanCosine(),
+	}, nil
+}
+
+// Evaluate measures the validation split at every loop count asked for, with
+// the averaged weights where they are kept. The metrics of training's own
+// count are loss, bits_per_byte and accuracy; the others' end in _rN.
+func (j *Job) Evaluate(ctx context.Context, progress func(done, total int)) (runlog.Metrics, error) {
+	if j.eval == nil {
+		f, err := NewValidation(j.Model, j.backend, j.config.BatchSize)
+		if err != nil {
+			return nil, err
+		}
+		j.eval = f
+	}
+	if j.EMA != nil {
+		j.EMA.Swap(j.Params)
+		defer j.EMA.Swap(j.Params)
+	}
+	vs, err := Validate(ctx, j.eval, j.data.Val, int64(j.config.EvalTokens), j.loops, j.data.Length, progress)
+	if err != nil {
+		return nil, err
+	}
+	m := runlog.Metrics{}
+	for i, v := range vs {
+		suffix := ""
+		if i > 0 {
+			suffix = fmt.Sprintf("_r%d", v.Loops)
+		}
+		m["loss"+suffix], m["accuracy"+suffix] = v.Loss, v.Accuracy
+		if v.Bytes > 0 {
+			m["bits_per_byte"+suffix] = v.BitsPerByte
+		}
+	}
+	return m, nil
+}
+
+// SelectionMetric of an evaluation picks the best checkpoint: the lowest.
+const SelectionMetric = "loss"
+
+// Check finds weights, moments and averages that are not finite.
+func (j *Job) Check() error {
+	if err := optim.FiniteWeights(j.backend, j.Params); err != nil {
+		return err
+	}
+	for i, p := range j.Params {
+		for _, moment := range []kernel.Buf{p.M, p.V} {
+			if err := optim.Finite(j.backend, "moment", p.Name, moment); err != nil {
+				return err
+			}
+		}
+		if j.EMA != nil {
+			if err := optim.Finite(j.backend, "average", p.Name, j.EMA.Avg[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// State lists everything the next steps depend on.
+func (j *Job) State(s *checkpoint.Set) {
+	j.Model.state(s)
+	weights := j.Model.Params()
+	for i, p := range j.Params {
+		shape := weights[i].Shape()
+		s.Tensor(checkpoint.Optimizer, p.Name+".exp_avg", shape, p.M)
+		s.Tensor(checkpoint.Optimizer, p.Name+".exp_avg_sq", shape, p.V)
+		if j.EMA != nil {
+			s.Tensor(checkpoint.EMA, p.Name, shape, j.EMA.Avg[i])
+		}
+	}
+	s.Value(checkpoint.Optimizer, "adam_steps", &j.Adam.Steps)
+	s.Value(checkpoint.Optimizer, "steps", &j.StepsDone)
+	s.Value(checkpoint.Carry, "loader", &j.loader.Place)
+}
+
+// state lists what evaluation needs.
+func (m *Model) state(s *checkpoint.Set) {
+	for _, p := range m.Params() {
+		s.Tensor(checkpoint.Weights, p.Name, p.Shape(), p.Data)
+	}
+}
+
+// Restored marks the weights as changed after State was overwritten.
+func (j *Job) Restored(...string) error {
+	for _, p := range j.Model.Params() {
+		p.Changed()
+	}
+	return nil
+}
+
+// Close releases graphs.
+func (j *Job) Close() {
+	j.Learner.Close()
+	if j.eval != nil {
+		j.eval.Close()
+	}
+	if j.kappa != nil {
+		j.kappa.Close()
+	}
+}
