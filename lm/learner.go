@@ -50,6 +50,7 @@ func NewLearner(m *Model, backend kernel.Backend, c TrainConfig) (*Learner, erro
 	}
 	if c.EMA {
 		l.EMA = optim.NewEMA(backend, l.Params, c.EMARate)
+		l.Adam.Average = l.EMA // AdamW takes it along
 	}
 	return l, nil
 }
@@ -70,9 +71,6 @@ func (l *Learner) Step(next func(inputs, labels []int32) error) (StepMetrics, er
 	}
 	l.StepsDone++
 	l.Adam.Step(l.backend, l.Params, l.LR.At(l.StepsDone), optim.Clip(m.GradNorm, l.clip))
-	if l.EMA != nil {
-		l.EMA.Update(l.backend, l.Params)
-	}
 	return m, nil
 }
 

@@ -83,4 +83,3 @@ func (b *Bench) Close() {
 	b.Learner.Close()
 	b.forward.Close()
 }
-
