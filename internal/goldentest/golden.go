@@ -6,16 +6,27 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 )
 
-// Root returns the repository's root folder.
+// Root returns the repository's root folder: the one with go.mod, at or above
+// the folder of the package under test.
 func Root() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "..", "..")
+	dir, err := os.Getwd()
+	if err != nil {
+		panic(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			panic("goldentest: no go.mod above the working folder")
+		}
+		dir = filepath.Dir(dir)
+	}
 }
 
 // Dir returns the folder of golden numbers: $GOLDEN_DIR, or ../shared/golden
