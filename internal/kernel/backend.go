@@ -63,6 +63,15 @@ type Backend interface {
 	// them whole: s.Queries is 0.
 	AttentionBackward(dqkv, do, o, qkv, lse Buf, s AttentionShape)
 
+	// AttentionCached: causal attention of s.T new positions, past to
+	// past+T-1, over themselves and the past ones in the caches, for one
+	// sequence (s.B is 1): o[T, N*K] from qkv[T, 3*N*K]. keys and values
+	// [N, ctx, K] are activations and hold, per head, the keys (rotated) and
+	// values of the positions before; the call adds those of the new ones. Cos
+	// and Sin, where present, are [ctx, K/2]. s.Causal and s.Queries do not
+	// count.
+	AttentionCached(o, qkv, keys, values Buf, past int, s AttentionShape)
+
 	// QKNorm: qkv[B*T, 3*N*K] as Attention takes it to y of the same layout,
 	// with each head x of q and of k normed, gain ⊙ x·r with r =
 	// 1/√(mean(x²)+eps), gain gq or gk [K] master, and v copied. rstd[B*T, 2*N]

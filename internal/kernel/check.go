@@ -11,6 +11,8 @@ const (
 	badID         = "kernel: an id is outside the vocabulary"
 	badAttention  = "kernel: Attention shapes do not fit"
 	badOddRotary  = "kernel: rotary positions need an even head size"
+	badCached     = "kernel: AttentionCached shapes do not fit"
+	badContext    = "kernel: more positions than the cache of keys and values holds"
 	badQKNorm     = "kernel: QKNorm shapes do not fit"
 	badNorm       = "kernel: ResidualNorm shapes do not fit"
 	badSwiGLU     = "kernel: SwiGLU shapes do not fit"
@@ -117,6 +119,19 @@ func CheckAttentionBackward(dqkv, do, o, qkv, lse Buf, s AttentionShape) {
 	mustFit(s.Queries == 0 && !lse.Absent(), badAttention)
 	mustFit(dqkv.n == qkv.n && do.n == o.n, badAttention)
 	mustFit(same(qkv.t, dqkv, do), badType)
+}
+
+// CheckAttentionCached checks the buffers of a call.
+func CheckAttentionCached(o, qkv, keys, values Buf, past int, s AttentionShape) {
+	mustFit(s.B == 1 && s.T > 0 && s.N > 0 && s.K > 0 && past >= 0 && keys.n%(s.N*s.K) == 0 && values.n == keys.n, badCached)
+	ctx := keys.n / (s.N * s.K)
+	mustFit(past+s.T <= ctx, badContext)
+	mustFit(o.n == s.T*s.N*s.K && qkv.n == 3*o.n, badCached)
+	mustFit(same(qkv.t, o, keys, values) && isMaster(qkv.t, s.Cos, s.Sin), badType)
+	if !s.Cos.Absent() {
+		mustFit(s.K%2 == 0, badOddRotary)
+		mustFit(s.Cos.n == ctx*(s.K/2) && s.Sin.n == s.Cos.n, badCached)
+	}
 }
 
 // CheckQKNorm checks the buffers of a forward call.

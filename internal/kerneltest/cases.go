@@ -5,7 +5,7 @@ import "fmt"
 // Cases returns the whole list for Agree.
 func Cases() []Case {
 	var all []Case
-	for _, f := range []func() []Case{linearCases, embedCases, attentionCases, normCases, qkNormCases, swigluCases, activateCases, lossCases, moveCases, updateCases, nanCases} {
+	for _, f := range []func() []Case{linearCases, embedCases, attentionCases, cachedCases, normCases, qkNormCases, swigluCases, activateCases, lossCases, moveCases, updateCases, nanCases} {
 		all = append(all, f()...)
 	}
 	return all
@@ -34,6 +34,10 @@ func SpeedCases() []Case {
 	for _, s := range []embed{{B: 64, T: 100, prefix: 1, d: 128, puzzle: 128, v: 12}, {B: 1, T: 900, prefix: 1, d: 512, puzzle: 512, v: 12}} {
 		all = append(all, s.forward(), s.backward())
 	}
+	for _, ctx := range []int{256, 1024, 8192} {
+		all = append(all, cached{past: ctx - 1, T: 1, ctx: ctx, N: 12, K: 64, rope: true}.decoding())
+	}
+	all = append(all, cached{T: 256, ctx: 1024, N: 12, K: 64, rope: true}.forward(), cached{past: 768, T: 256, ctx: 1024, N: 12, K: 64, rope: true}.forward())
 	for _, s := range []qkNorm{{B: 2, T: 1024, N: 12, K: 64}, {B: 1, T: 1024, N: 8, K: 128}} {
 		all = append(all, s.forward(), s.backward())
 	}

@@ -67,6 +67,9 @@ func Random(r *rand.Rand) []Case {
 		swiglu(m, d, yes()), swigluBackward(m, d, yes()), l.forward(), l.backward(), add(n(40000), yes(), ""), convert(n(40000)), sumSquares(n(40000), "", normal(1)),
 		adam(n(40000), n(50), -12, 2), averaged(adamW(n(40000), n(50), -12, 2, r.Float64(), 1e-8)), signSGD(n(40000)), lerp(n(40000)),
 	}
+	k2 := cached{past: r.IntN(140), T: n(70), N: n(3), K: n(128)}
+	k2.ctx, k2.rope = k2.past+k2.T+r.IntN(9), k2.K%2 == 0 && yes()
+	all = append(all, k2.forward())
 	h := qkNorm{B: n(3), T: n(70), N: n(4), K: 1 + n(140), noGain: yes(), noDgain: yes(), in: yes()}
 	all = append(all, h.forward(), h.backward())
 	for _, f := range activations {

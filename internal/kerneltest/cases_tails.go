@@ -38,6 +38,10 @@ func Tails() (all []Case) {
 		if i > 1 { // the gradient of one column is all cancellation
 			all = append(all, p.backward())
 		}
+		for _, c := range []cached{{T: 1 + r.IntN(9), past: r.IntN(40), N: 1 + r.IntN(3), K: i}, {T: 1 + r.IntN(5), past: i - 1, N: 2, K: some()}, {T: i, past: r.IntN(20), N: 1, K: some()}} {
+			c.ctx, c.rope = c.past+c.T+r.IntN(3), c.K%2 == 0 && yes()
+			all = append(all, c.forward())
+		}
 		h := qkNorm{B: 1, T: some(), N: 1 + r.IntN(3), K: i, noGain: yes(), noDgain: yes()}
 		all = append(all, h.forward())
 		if i > 1 {

@@ -164,6 +164,13 @@ func (r *Recorder) AttentionBackward(dqkv, do, o, qkv, lse kernel.Buf, s kernel.
 	r.note(Op{Name: "AttentionBackward", Group: Attention}, start, w)
 }
 
+// AttentionCached implements kernel.Backend.
+func (r *Recorder) AttentionCached(o, qkv, keys, values kernel.Buf, past int, s kernel.AttentionShape) {
+	start := r.now()
+	r.Backend.AttentionCached(o, qkv, keys, values, past, s)
+	r.note(Op{Name: "AttentionCached", Group: Attention}, start, attentionCached(o, qkv, keys, past, s))
+}
+
 // QKNorm implements kernel.Backend.
 func (r *Recorder) QKNorm(y, rstd, qkv, gq, gk kernel.Buf, s kernel.AttentionShape, eps float64) {
 	start := r.now()

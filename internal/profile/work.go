@@ -69,3 +69,16 @@ func embedBytes(a kernel.EmbedArgs) float64 {
 	rows := float64(len(a.IDs) * a.D * a.Table.Type().Size())
 	return rows + 4*float64(len(a.IDs)) + size(a.Puzzle, a.Pos)
 }
+
+// attentionCached is the work for s.T positions after the past ones: position t
+// asks past+t+1 of them, the keys and values of all are read once, the new ones
+// written.
+func attentionCached(o, qkv, keys kernel.Buf, past int, s kernel.AttentionShape) work {
+	asked := float64(s.T*past) + float64(s.T*(s.T+1))/2
+	row := float64(s.N * s.K * keys.Type().Size())
+	tables := 0.0
+	if !s.Cos.Absent() {
+		tables = float64(s.T * s.K * s.Cos.Type().Size())
+	}
+	return work{4 * asked * float64(s.N*s.K), size(o, qkv) + 2*row*float64(past+2*s.T) + tables}
+}

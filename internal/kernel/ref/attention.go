@@ -78,15 +78,7 @@ func attention[S real](b *Backend, o, lse, qkv []S, s kernel.AttentionShape) {
 				n := keys(s, t)
 				row := scores[:n]
 				dots(row, h.q[t*s.K:(t+1)*s.K], h.k[:n*s.K])
-				top := math.Inf(-1)
-				for _, x := range row {
-					top = max(top, float64(x)*scale)
-				}
-				var sum float64
-				for j, x := range row {
-					e := math.Exp(float64(x)*scale - top)
-					row[j], sum = S(e), sum+e
-				}
+				top, sum := softmax(row, scale)
 				y := o[((h.b*s.Asking()+t)*s.N+h.n)*s.K:][:s.K]
 				clear(y)
 				addRows(y, row, 1, h.v[:n*s.K])

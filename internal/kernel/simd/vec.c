@@ -73,6 +73,12 @@ void dl_vec_norm_back(dl_pool *p, int level, int bf16, void *dx, void *dz, void 
 	RUN_ACT(norm_back);
 }
 
+void dl_vec_attn_cached(dl_pool *p, int level, int bf16, void *o, const void *qkv, void *keys, void *values, const void *cos, const void *sin,
+	int64_t past, int64_t t, int64_t n, int64_t k, int64_t ctx) {
+	dl_cached_args a = {o, keys, values, qkv, cos, sin, past, t, n, k, ctx, p};
+	RUN_ACT(attn_cached);
+}
+
 void dl_vec_qknorm(dl_pool *p, int level, int bf16, void *y, void *rstd, const void *qkv, const void *gq, const void *gk, float eps,
 	int64_t rows, int64_t n, int64_t k) {
 	dl_qknorm_args a = {.y = y, .rstd = rstd, .x = qkv, .gain = {gq, gk}, .eps = eps, .rows = rows, .n = n, .k = k};

@@ -11,6 +11,8 @@ package simd
 #cgo nocallback dl_vec_attn
 #cgo noescape dl_vec_attn_back
 #cgo nocallback dl_vec_attn_back
+#cgo noescape dl_vec_attn_cached
+#cgo nocallback dl_vec_attn_cached
 #cgo noescape dl_vec_qknorm
 #cgo nocallback dl_vec_qknorm
 #cgo noescape dl_vec_qknorm_back
@@ -89,6 +91,24 @@ func (b *Backend) AttentionBackward(dqkv, do, o, qkv, lse kernel.Buf, s kernel.A
 	t := ctype(qkv.Type())
 	C.dl_vec_attn_back(b.pool, C.int(b.level), t, b.engine(t), dqkv.Ptr(), do.Ptr(), o.Ptr(), qkv.Ptr(), lse.Ptr(), s.Cos.Ptr(), s.Sin.Ptr(),
 		C.int(s.B), C.int(s.T), C.int(s.N), C.int(s.K), cbool(s.Causal))
+}
+
+// AttentionCached implements kernel.Backend. A sequence's first piece, which
+// sees nothing but itself, goes the way of Attention.
+func (b *Backend) AttentionCached(o, qkv, keys, values kernel.Buf, past int, s kernel.AttentionShape) {
+	kernel.CheckAttentionCached(o, qkv, keys, values, past, s)
+	to, ctx := o.Ptr(), keys.Len()/(s.N*s.K)
+	if past == 0 && s.T > 1 {
+		first := s
+		first.Causal, first.Queries = true, 0
+		if !s.Cos.Absent() {
+			first.Cos, first.Sin = s.Cos.Slice(0, s.T*(s.K/2)), s.Sin.Slice(0, s.T*(s.K/2))
+		}
+		b.Attention(o, kernel.Buf{}, qkv, first)
+		to = nil
+	}
+	C.dl_vec_attn_cached(b.pool, C.int(b.level), ctype(qkv.Type()), to, qkv.Ptr(), keys.Ptr(), values.Ptr(), s.Cos.Ptr(), s.Sin.Ptr(),
+		size(past), size(s.T), size(s.N), size(s.K), size(ctx))
 }
 
 // QKNorm implements kernel.Backend.

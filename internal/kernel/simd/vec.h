@@ -33,6 +33,14 @@ typedef struct {
 } dl_norm_args;
 
 typedef struct {
+	void *o, *keys, *values; // without o keys and values are only added
+	const void *qkv;
+	const float *cos, *sin;
+	int64_t past, t, n, k, ctx;
+	dl_pool *pool;
+} dl_cached_args;
+
+typedef struct {
 	void *y; // dqkv in the backward call
 	const void *x, *dy;
 	float *rstd, *dgain[2], *partial; // of q and k; partial [chunks][2][k]
@@ -90,6 +98,7 @@ typedef struct {
 	X(attn_back, dl_attn_args)        \
 	X(norm, dl_norm_args)             \
 	X(norm_back, dl_norm_args)        \
+	X(attn_cached, dl_cached_args)    \
 	X(qknorm, dl_qknorm_args)         \
 	X(qknorm_back, dl_qknorm_args)    \
 	X(swiglu, dl_swiglu_args)         \

@@ -6,3 +6,4 @@
 #include "vec_move_body.h"
 #include "vec_loss_back_body.h"
 #include "vec_attn_body.h"
+#include "vec_attn_cached_body.h"

@@ -19,6 +19,8 @@ void dl_vec_norm(dl_pool *p, int level, int bf16, void *y, void *rstd, const voi
 	float alpha, float eps, int64_t rows, int64_t d);
 void dl_vec_norm_back(dl_pool *p, int level, int bf16, void *dx, void *dz, void *dgain, const void *dy, void *y, void *rstd,
 	const void *x, const void *z, const void *gain, float alpha, int64_t rows, int64_t d);
+void dl_vec_attn_cached(dl_pool *p, int level, int bf16, void *o, const void *qkv, void *keys, void *values, const void *cos, const void *sin,
+	int64_t past, int64_t t, int64_t n, int64_t k, int64_t ctx);
 void dl_vec_qknorm(dl_pool *p, int level, int bf16, void *y, void *rstd, const void *qkv, const void *gq, const void *gk, float eps,
 	int64_t rows, int64_t n, int64_t k);
 void dl_vec_qknorm_back(dl_pool *p, int level, int bf16, void *dqkv, void *dgq, void *dgk, const void *dy, const void *qkv, void *rstd, const void *gq,

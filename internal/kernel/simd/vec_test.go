@@ -86,6 +86,9 @@ func TestCallsAllocateNothing(t *testing.T) {
 				b.ResidualNormBackward(dqkv.Slice(0, m*d), dqkv.Slice(m*d, 2*m*d), dgain, y, kernel.Buf{}, row, x, z, gain, 1, d)
 			},
 			"SwiGLU": func() { b.SwiGLU(y, wide, d); b.SwiGLUBackward(wide, x, wide, d) },
+			"AttentionCached": func() {
+				b.AttentionCached(y.Slice(0, d), qkv.Slice(0, 3*d), x, z, 3, kernel.AttentionShape{B: 1, T: 1, N: 1, K: d})
+			},
 			"QKNorm": func() {
 				b.QKNorm(dqkv, g.Slice(0, 2*m), qkv, gain, gain, s, 1e-5)
 				b.QKNormBackward(dqkv, dgain, dgain, dqkv, qkv, g.Slice(0, 2*m), gain, gain, s)
@@ -104,6 +107,17 @@ func TestCallsAllocateNothing(t *testing.T) {
 			},
 		} {
 			require.Zero(t, testing.AllocsPerRun(5, call), name)
+		}
+	})
+}
+
+func TestCachedIsAttention(t *testing.T) {
+	each(t, func(t *testing.T, open kerneltest.Open) {
+		b := open(2)
+		defer b.Close()
+		for _, pieces := range [][]int{{1, 1, 1, 1}, {37, 1, 1, 9, 1}, {1, 40, 2}, {5, 4, 70}} {
+			require.Less(t, kerneltest.CachedIsAttention(b, kernel.Float32, pieces), 3e-6)
+			require.Less(t, kerneltest.CachedIsAttention(b, kernel.BFloat16, pieces), .05)
 		}
 	})
 }
