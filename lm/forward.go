@@ -29,9 +29,14 @@ type Forward struct {
 // NewForward builds the graphs for batches of so many sequences of t tokens,
 // at most the model's context.
 func NewForward(m *Model, backend kernel.Backend, batch, t int) (*Forward, error) {
+	return newForward(m, backend, batch, t, make([]int32, batch*t))
+}
+
+// newForward reads the caller's tokens.
+func newForward(m *Model, backend kernel.Backend, batch, t int, tokens []int32) (*Forward, error) {
 	f := &Forward{
 		Model: m, Batch: batch, T: t, backend: backend,
-		Tokens: make([]int32, batch*t), Loss: ops.NewTokenLoss(kernel.Softmax, batch*t, 1),
+		Tokens: tokens, Loss: ops.NewTokenLoss(kernel.Softmax, batch*t, 1),
 		X: kernel.Alloc(m.Act, batch*t*m.Config.HiddenSize),
 	}
 	arena := &graph.Arena{}

@@ -27,7 +27,7 @@ type recompute struct {
 }
 
 func newRecompute(m *Model, backend kernel.Backend, a batch) (*recompute, error) {
-	f, err := NewForward(m, backend, a.rows, a.t)
+	f, err := newForward(m, backend, a.rows, a.t, a.tokens)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,6 @@ func newRecompute(m *Model, backend kernel.Backend, a batch) (*recompute, error)
 	for range m.Config.Loops + 1 {
 		c.states = append(c.states, kernel.Alloc(m.Act, f.X.Len()))
 	}
-	f.Tokens = a.tokens
 	arena := &graph.Arena{}
 	// build makes a graph whose scalar cost has gradients in params.
 	build := func(to **graph.Runner, params []*graph.Param, cost func(b *graph.Builder) *graph.Node) error {
