@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"deeploop/deeploop"
 )
 
 // presetParams pins the trained parameters of every preset at vocabulary 12

@@ -5,6 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"deeploop/deeploop"
+
 	"deeploop/internal/kernel"
 	"deeploop/internal/kernel/ref"
 )
