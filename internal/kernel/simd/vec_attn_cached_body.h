@@ -36,19 +36,19 @@ static float DL_NAME(cached_softmax)(float *s, int n, int end, float scale) {
 
 // turn_ reads a row of k activations, rotated to a position where there are
 // tables, and stores it as float or activations.
-#define TURN_(dst, store, src, a, position)                                                                                   \
-	do {                                                                                                                      \
-		const int64_t half_ = (a)->k / 2;                                                                                     \
-		if (!(a)->cos) {                                                                                                      \
-			ROW_LOOP((a)->k, i, m) { store((dst) + i, AK((src) + i, m), m); }                                                 \
-		} else {                                                                                                              \
-			const float *cos_ = (a)->cos + (position)*half_, *sin_ = (a)->sin + (position)*half_;                             \
-			ROW_LOOP(half_, i, m) {                                                                                           \
-				const vf x = AK((src) + i, m), y = AK((src) + half_ + i, m), c = LOADK(cos_ + i, m), s = LOADK(sin_ + i, m);  \
-				store((dst) + i, vsub(vmul(x, c), vmul(y, s)), m);                                                            \
-				store((dst) + half_ + i, vfma(y, c, vmul(x, s)), m);                                                          \
-			}                                                                                                                 \
-		}                                                                                                                     \
+#define TURN_(dst, store, src, a, position)                                                                                  \
+	do {                                                                                                                        \
+		const int64_t half_ = (a)->k / 2;                                                                                          \
+		if (!(a)->cos) {                                                                                                           \
+			ROW_LOOP((a)->k, i_, m_) { store((dst) + i_, AK((src) + i_, m_), m_); }                                                   \
+		} else {                                                                                                                   \
+			const float *cos_ = (a)->cos + (position)*half_, *sin_ = (a)->sin + (position)*half_;                                     \
+			ROW_LOOP(half_, i_, m_) {                                                                                                 \
+				const vf x_ = AK((src) + i_, m_), y_ = AK((src) + half_ + i_, m_), c_ = LOADK(cos_ + i_, m_), s_ = LOADK(sin_ + i_, m_); \
+				store((dst) + i_, vsub(vmul(x_, c_), vmul(y_, s_)), m_);                                                                 \
+				store((dst) + half_ + i_, vfma(y_, c_, vmul(x_, s_)), m_);                                                               \
+			}                                                                                                                         \
+		}                                                                                                                          \
 	} while (0)
 
 // cached_append puts the new keys and values of head h into the caches.
