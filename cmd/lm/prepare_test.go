@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -14,24 +13,17 @@ import (
 	"deeploop/lm/corpus"
 )
 
-// lm runs one command line.
-func lm(args ...string) (code int, out, errs string) {
-	var o, e bytes.Buffer
-	code = run(args, &cli.Streams{In: strings.NewReader(""), Out: &o, Err: &e})
-	return code, o.String(), e.String()
-}
-
 func TestPrepareAndShow(t *testing.T) {
 	t.Chdir(t.TempDir())
 	require.NoError(t, os.WriteFile("a.txt", []byte(strings.Repeat("Hello \"world\"\n\t\xff", 40)), 0o644))
-	code, out, errs := lm("prepare", "--input", "a.txt", "--tokenizer", "char", "--out", "data/a")
+	code, out, errs := lmProgram.Call("prepare", "--input", "a.txt", "--tokenizer", "char", "--out", "data/a")
 	require.Equal(t, cli.ExitOK, code, errs)
 	require.Contains(t, out, "wrote data/a")
 	require.Contains(t, out, "train        576 tokens of 1 document, 0.0 MB, 1.00 bytes a token")
-	code, _, errs = lm("prepare", "--input", "a.txt", "--out", "data/a")
+	code, _, errs = lmProgram.Call("prepare", "--input", "a.txt", "--out", "data/a")
 	require.Equal(t, cli.ExitUsage, code)
 	require.Contains(t, errs, "--force")
-	code, out, errs = lm("prepare", "--input", "a.txt", "--out", "data/a", "--tokenizer", "byte", "--force", "--json", "--quiet", "--val-fraction", "0.5", "--seed", "3", "--shard-tokens", "100")
+	code, out, errs = lmProgram.Call("prepare", "--input", "a.txt", "--out", "data/a", "--tokenizer", "byte", "--force", "--json", "--quiet", "--val-fraction", "0.5", "--seed", "3", "--shard-tokens", "100")
 	require.Equal(t, cli.ExitOK, code, errs)
 	require.Empty(t, errs)
 	var m corpus.Manifest
@@ -39,13 +31,13 @@ func TestPrepareAndShow(t *testing.T) {
 	require.Equal(t, int64(320), m.Val.Tokens)
 	require.Len(t, m.Files, 9)
 
-	code, out, errs = lm("prepare", "--verify", "data/a")
+	code, out, errs = lmProgram.Call("prepare", "--verify", "data/a")
 	require.Equal(t, cli.ExitOK, code, errs)
 	require.Contains(t, out, "data/a is whole: dataset of lm prepare, 9 files")
-	code, out, errs = lm("show", "data/a", "--tokens", "16", "--split", "train")
+	code, out, errs = lmProgram.Call("show", "data/a", "--tokens", "16", "--split", "train")
 	require.Equal(t, cli.ExitOK, code, errs)
 	require.Contains(t, out, "H|e|l|l|o| |\"|w|o|r|l|d|\"|\\n\n|\\t|\\xff\n")
-	code, out, errs = lm("show", "--tokens", "3")
+	code, out, errs = lmProgram.Call("show", "--tokens", "3")
 	require.Equal(t, cli.ExitOK, code, errs)
 	require.Contains(t, out, "embedded sample")
 
@@ -54,7 +46,7 @@ func TestPrepareAndShow(t *testing.T) {
 	require.NoError(t, err)
 	b[1100] ^= 1
 	require.NoError(t, os.WriteFile(shard, b, 0o644))
-	code, out, errs = lm("prepare", "--verify", "data/a", "--json")
+	code, out, errs = lmProgram.Call("prepare", "--verify", "data/a", "--json")
 	require.Equal(t, cli.ExitFailure, code)
 	require.Contains(t, errs, "1 problems found")
 	require.True(t, json.Valid([]byte(out)))
@@ -79,7 +71,7 @@ func TestPrepareMistakes(t *testing.T) {
 		"expected a whole number":     {"prepare", "--seed", "x"},
 		"has 5 bytes, an odd number":  {"show", "a.txt"},
 	} {
-		code, _, errs := lm(args...)
+		code, _, errs := lmProgram.Call(args...)
 		require.Equal(t, cli.ExitUsage, code, "%q: %s", args, errs)
 		require.Contains(t, errs, want)
 		_, err := os.Stat("x")

@@ -71,11 +71,31 @@ func (s *Settings[T]) Args(c, base T) []string {
 		delete(chosen, f.Key)
 		if len(s.differing(c, base, chosen)) > 0 {
 			chosen[f.Key] = true
-			args = append(args, "--"+f.Flag+"="+s.Text(c, f))
+			args = append(args, "--"+f.Flag+"="+s.flagText(c, f))
 		}
 	}
 	return args
 }
+
+// flagText is Text, lists of simple words without brackets and quotes.
+func (s *Schema[T]) flagText(c T, f *Field) string {
+	text := s.Text(c, f)
+	if f.kind != kindList {
+		return text
+	}
+	words, err := parseList(text)
+	for _, w := range words {
+		if err != nil || !plainWord.MatchString(w) {
+			return text
+		}
+	}
+	if len(words) == 0 {
+		return text
+	}
+	return strings.Join(words, ",")
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_.]+$`)
 
 // differing returns the keys in which base with the chosen keys of c applied,
 // and Follow after that, is not c.

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"deeploop/internal/check"
+	"deeploop/internal/cli"
+	"deeploop/internal/command"
+	"deeploop/internal/kernel"
+	"deeploop/internal/runlog"
+	"deeploop/lm"
+)
+
+// benchOptions are the flags of lm bench.
+type benchOptions struct {
+	command.BenchOptions
+	keys *command.KeyFlags[lm.TrainConfig]
+}
+
+func newBenchCmd(s *cli.Streams) *cobra.Command {
+	var o benchOptions
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Time training and evaluation of a configuration on this machine",
+		Long: `Time training steps and evaluation batches of a configuration on random tokens,
+and say how long a number of steps would take here.
+
+A training step is all of it, on one batch (grad_accum 1): forward, backward,
+clipping and AdamW. An evaluation batch is one of a validation, with the loss.
+Each is timed by itself after a warm-up, for --seconds together; printed are
+minimum, median and maximum. Reading a dataset is not in it.
+
+GFLOP/s count the operations of matrix products and attention that run. The
+ceiling is what the kernel's own multiply instructions give from registers,
+probed before and after each measurement. Operations per token are those of a
+forward pass as the literature counts them, attention's masked half included.`,
+		Example: `  lm bench
+  lm bench --preset gpt2-small --context 64 --batch-size 4
+  lm bench --hidden-size 256 --num-heads 4 --layers 4 --loops 4 --context 256 --batch-size 16 --profile
+  lm bench --loops 16 --checkpoint-loops --precision bf16 --json > bench.json`,
+		RunE: func(c *cobra.Command, _ []string) error { return benchRun(c.Context(), s, o) },
+	}
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+func (o *benchOptions) addFlags(f *pflag.FlagSet) {
+	f.SortFlags = false
+	type config = lm.TrainConfig
+	f.StringVar(&o.Preset, "preset", lm.DefaultPreset, "configuration that the flags change: "+strings.Join(lm.Presets(), ", "))
+	o.keys = command.NewKeyFlags(f, []command.KeyFlag[config]{
+		{Flag: "layers", Help: "stored blocks", Whole: func(c *config, v int) { c.Arch.Layers = v }, Keys: []string{"arch.layers"}},
+		{Flag: "loops", Help: "how often they run", Whole: func(c *config, v int) { c.Arch.Loops = v }, Keys: []string{"arch.loops"}},
+		{Flag: "hidden-size", Help: "width of the states", Whole: func(c *config, v int) { c.Arch.HiddenSize = v }, Keys: []string{"arch.hidden_size"}},
+		{Flag: "num-heads", Help: "attention heads; must divide the hidden size", Whole: func(c *config, v int) { c.Arch.NumHeads = v }, Keys: []string{"arch.num_heads"}},
+		{Flag: "context", Help: "tokens of a sequence", Whole: func(c *config, v int) { c.Arch.Context = v }, Keys: []string{"arch.context"}},
+		{Flag: "batch-size", Help: "sequences of a step", Whole: func(c *config, v int) { c.BatchSize = v }, Keys: []string{"batch_size"}},
+		{Flag: "vocab-size", Help: "tokens, rounded up to the preset's multiple (default GPT-2's for gpt2-small and gpt2-medium, else bytes)", Whole: func(c *config, v int) { c.Arch.Vocabulary(v) }, Keys: []string{"vocab_size"}},
+		{Flag: "placement", Help: "deeploop, deepnorm, prenorm or postnorm", Word: func(c *config, v string) { c.Arch.Placement = v }, Keys: []string{"arch.placement"}},
+		{Flag: "mlp", Help: "swiglu, gelu, gelu_erf or relu2", Word: func(c *config, v string) { c.Arch.MLP = v }, Keys: []string{"arch.mlp"}},
+		{Flag: "checkpoint-loops", Help: "keep only the states between loops for the backward pass", On: func(c *config, v bool) { c.CheckpointLoops = v }, Keys: []string{"checkpoint_loops"}},
+	})
+	o.BenchOptions.AddFlags(f)
+}
+
+// Vocabularies that are timed unless told otherwise.
+const (
+	byteVocabulary = 257
+	gpt2Vocabulary = 50257
+)
+
+// config is the preset with what the flags say.
+func (o *benchOptions) config() (lm.TrainConfig, error) {
+	base, err := lm.Preset(o.Preset)
+	if err != nil {
+		return base, err
+	}
+	c := base
+	c.GradAccum = 1
+	c.Arch.Vocabulary(byteVocabulary)
+	if strings.HasPrefix(o.Preset, "gpt2-") {
+		c.Arch.Vocabulary(gpt2Vocabulary)
+	}
+	o.keys.Apply(&c, o.Given)
+	c.Follow(base, o.keys.Chosen)
+	err = c.Validate()
+	if v := c.Arch.VocabSize; err == nil && (v < 1 || v > 1<<24) {
+		err = &lm.ConfigError{Key: "vocab_size", Found: v, Want: "a whole number from 1 to 16777216"}
+	}
+	return c, o.keys.Explain(err)
+}
+
+func benchRun(ctx context.Context, s *cli.Streams, o benchOptions) error {
+	if err := o.Check(); err != nil {
+		return err
+	}
+	c, err := o.config()
+	if err != nil {
+		return err
+	}
+	choice, err := o.Compute.Open(s, o.Given("kernel"))
+	if err != nil {
+		return err
+	}
+	defer choice.Backend.Close()
+	if err := benchFits(c, choice.Precision); err != nil {
+		return err
+	}
+	tokens := float64(c.TokensPerStep())
+	m := command.Bench{
+		Options: o.BenchOptions, Choice: choice, Evaluation: "evaluation batch", Tokens: tokens, EvalTokens: tokens, Now: time.Now,
+		Says: fmt.Sprintf("model of %d trained parameters, batches of %d sequences of %d tokens", c.Arch.NumParams(), c.BatchSize, c.Arch.Context),
+	}
+	var b *lm.Bench
+	f, err := m.Run(ctx, s, func() (command.Benched, error) {
+		if b, err = lm.NewBench(c, choice.Backend, choice.Precision, time.Now); err != nil {
+			return command.Benched{}, err
+		}
+		timed := func(one func() (lm.Timing, error)) func() (float64, float64, error) {
+			return func() (float64, float64, error) {
+				t, err := one()
+				return t.Seconds, t.Flops, err
+			}
+		}
+		return command.Benched{TrainStep: timed(b.TrainStep), Evaluate: timed(b.EvalBatch), Recorder: b.Recorder}, nil
+	})
+	if b != nil {
+		defer b.Close()
+	}
+	if err != nil {
+		return err
+	}
+	doc := newBenchDoc(c, o.Preset, f)
+	return m.Print(s.Out, f, doc, doc.text())
+}
+
+// benchFits refuses what the machine's memory does not hold, before anything
+// is allocated.
+func benchFits(c lm.TrainConfig, act kernel.DType) error {
+	err := c.CheckTraining(act, runlog.PhysicalBytes())
+	var memory *check.MemoryError
+	if errors.As(err, &memory) {
+		memory.Advice = "use a smaller --batch-size, --context or --hidden-size, fewer --layers or --loops, or --checkpoint-loops"
+	}
+	return err
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+
+	"deeploop/internal/checkpoint"
+	"deeploop/internal/cli"
+	"deeploop/lm/corpus"
+	"deeploop/lm/tokens"
+)
+
+// sampleData names the embedded sample text where a dataset's path is asked
+// for.
+const sampleData = "sample"
+
+// openData opens a dataset of lm prepare, foreign shards, or the sample text.
+func openData(s *cli.Streams, path string) (*corpus.Dataset, error) {
+	if path == sampleData {
+		return corpus.Sample(tokens.CharName)
+	}
+	d, err := corpus.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range d.Warnings {
+		fmt.Fprintf(s.Err, "warning: %s\n", w)
+	}
+	return d, nil
+}
+
+// describeData is a line for the start of a run.
+func describeData(d *corpus.Dataset) string {
+	return fmt.Sprintf("dataset %s (%s): %d tokens to train on, %d to validate, %s tokenizer of %d ids, hash %.12s",
+		d.Path, d.Format, d.Train.Len(), d.Val.Len(), d.Tokenizer.Name(), d.Tokenizer.VocabSize(), d.Hash)
+}
+
+// saveTokenizer is a tokenizer as it goes into checkpoints and run folders.
+func saveTokenizer(t tokens.Tokenizer) ([]byte, error) {
+	var b bytes.Buffer
+	if err := tokens.Save(&b, t); err != nil {
+		return nil, fmt.Errorf("store the tokenizer: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// checkpointTokenizer returns the tokenizer that a checkpoint's model was
+// trained with. It needs nothing but the checkpoint.
+func checkpointTokenizer(ck *checkpoint.Reader) (tokens.Tokenizer, error) {
+	saved := ck.Meta().Tokenizer
+	if len(saved) == 0 {
+		return nil, cli.Usagef("checkpoint %s has no tokenizer, so it was not written by lm train", ck.Dir())
+	}
+	t, err := tokens.Load(bytes.NewReader(saved))
+	if err != nil {
+		return nil, cli.Usagef("checkpoint %s: %w", ck.Dir(), err)
+	}
+	return t, nil
+}

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"deeploop/internal/cli"
+	"deeploop/internal/command"
+	"deeploop/internal/kernel/pick"
+	"deeploop/lm"
+)
+
+// program is its name.
+const program = "lm"
+
+const plotExample = `  lm plot
+  lm plot runs/base runs/deeploop --metric loss --metric bits_per_byte --out curves.png`
+
+// newRootCmd builds the command tree. One file per subcommand: its options
+// struct, newXCmd (flags), xRun (logic).
+func newRootCmd(s *cli.Streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   program,
+		Short: "Train looped language models and use them",
+		Example: `  lm train                       the embedded sample text, into a new folder under runs/
+  lm plot && lm inspect          the newest run`,
+		Version: cli.Version(pick.Available()),
+	}
+	root.AddCommand(
+		newPrepareCmd(s), newShowCmd(s), newTrainCmd(s), newBenchCmd(s),
+		command.NewPlotCmd(s, program, lm.Kind, []string{"loss", "bits_per_byte"}, plotExample),
+		command.NewInspectCmd(s, program, lm.Kind, newTrainSettings().Schema),
+	)
+	return root
+}

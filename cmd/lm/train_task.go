@@ -1,0 +1,178 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"deeploop/internal/checkpoint"
+	"deeploop/internal/cli"
+	"deeploop/internal/command"
+	"deeploop/internal/kernel"
+	"deeploop/internal/runlog"
+	"deeploop/internal/train"
+	"deeploop/lm"
+	"deeploop/lm/corpus"
+)
+
+// trainTask is the training of a language model on an open dataset.
+type trainTask struct {
+	s      *cli.Streams
+	config *lm.TrainConfig
+	data   *corpus.Dataset
+	model  *lm.Model // once built
+}
+
+// openTask opens the data that the plan names, and takes the vocabulary from
+// it.
+func openTask(s *cli.Streams, p *command.Plan[lm.TrainConfig]) (*trainTask, error) {
+	c := &p.Config
+	if c.DataPath == "" {
+		fmt.Fprintf(s.Err, "no dataset below %s/: training on the embedded sample text (lm prepare makes datasets)\n", command.DataFolder)
+		c.DataPath = sampleData
+	}
+	d, err := openData(s, c.DataPath)
+	if err != nil {
+		return nil, err
+	}
+	t := &trainTask{s: s, config: c, data: d}
+	if err := t.check(); err != nil {
+		d.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// check refuses data that the configuration cannot train on.
+func (t *trainTask) check() error {
+	c, d := t.config, t.data
+	trained := c.Arch.VocabSize // of the run so far, 0 of a new one
+	c.Arch.Vocabulary(d.Tokenizer.VocabSize())
+	if trained != 0 && trained != c.Arch.VocabSize {
+		return cli.Usagef("train on %s: the run's model has a vocabulary of %d, the dataset's %s tokenizer needs %d; name the dataset it was trained on with --data, or start another run with --run",
+			d.Path, trained, d.Tokenizer.Name(), c.Arch.VocabSize)
+	}
+	if n := d.Train.Len(); n < int64(c.Arch.Context)+1 {
+		return cli.Usagef("train on %s: its training split has %d tokens, a sequence of arch.context %d and what follows it need %d; use a smaller --context, or more text",
+			d.Path, n, c.Arch.Context, c.Arch.Context+1)
+	}
+	if n, need := d.Val.Len(), int64(c.BatchSize)*int64(c.Arch.Context)+1; c.KappaSteps > 0 && n < need {
+		return cli.Usagef("train on %s: kappa_steps needs a batch of validation tokens, %d, the dataset has %d; use a smaller --batch-size or --context, or --kappa-steps 0",
+			d.Path, need, n)
+	}
+	return nil
+}
+
+// Loop implements command.Task.
+func (t *trainTask) Loop() (command.Loop, error) {
+	c, d := *t.config, t.data
+	every := c.EvalSteps
+	if every == 0 {
+		every = c.Steps
+	}
+	if d.Val.Len() < 2 {
+		fmt.Fprintln(t.s.Err, "note: the dataset has no validation split, so nothing is evaluated")
+		every = 0
+	}
+	tok, err := saveTokenizer(d.Tokenizer)
+	if err != nil {
+		return command.Loop{}, err
+	}
+	items, err := progressItems(c)
+	if err != nil {
+		return command.Loop{}, err
+	}
+	return command.Loop{
+		Options: train.Options{
+			Steps: c.Steps, EvalEvery: every, SaveEvery: c.CheckpointInterval, Keep: c.Keep,
+			BestMetric: lm.SelectionMetric, BestIsLow: true,
+			Meta: checkpoint.Meta{DatasetHash: d.Hash, Tokenizer: tok}, MayChange: mayChange, SameDataOnly: true,
+			Files: map[string][]byte{corpus.TokenizerName: tok},
+		},
+		Items: items, FlopsPerToken: c.TrainStepFlops() / float64(c.TokensPerStep()),
+	}, nil
+}
+
+// mayChange are the keys that a resumed run may have otherwise than before.
+var mayChange = []string{
+	"steps", "data_path", "threads", "kernel", "keep", "checkpoint_interval", "eval_steps", "eval_tokens", "eval_loops",
+	"checkpoint_loops", "kappa_steps",
+}
+
+// progressItems are the metrics of a progress line and of an evaluation's.
+func progressItems(c lm.TrainConfig) ([]runlog.Item, error) {
+	items := []runlog.Item{
+		{Key: "loss", Label: "loss"},
+		{Key: "grad_norm", Label: "grad"},
+		{Key: "kappa_G_max", Label: "kappa"},
+		{Key: "bits_per_byte", Label: "bits/byte"},
+		{Key: "accuracy", Label: "right", Percent: true},
+	}
+	counts, err := c.LoopCounts()
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range counts[1:] {
+		items = append(items, runlog.Item{Key: fmt.Sprintf("loss_r%d", r), Label: fmt.Sprintf("at R=%d", r)})
+	}
+	return items, nil
+}
+
+// Fits implements command.Task.
+func (t *trainTask) Fits(act kernel.DType, memory uint64) error {
+	return t.config.CheckTraining(act, memory)
+}
+
+// Build implements command.Task.
+func (t *trainTask) Build(backend kernel.Backend, act kernel.DType) (command.Job, error) {
+	job, err := lm.NewJob(*t.config, lm.Data{Train: t.data.Train, Val: t.data.Val, Length: t.data.Tokenizer.Len}, backend, act)
+	if err != nil {
+		return nil, err
+	}
+	t.model = job.Model
+	return job, nil
+}
+
+// Describe implements command.Task.
+func (t *trainTask) Describe(w io.Writer) {
+	fmt.Fprintln(w, describeData(t.data))
+	describeModel(w, t.model)
+	c := t.config
+	fmt.Fprintf(w, "a step reads %d tokens (%d sequences of %d), %.3g epochs in %d steps; forward pass %s\n",
+		c.TokensPerStep(), c.BatchSize*c.GradAccum, c.Arch.Context,
+		float64(c.TokensPerStep())*float64(c.Steps)/float64(t.data.Train.Len()), c.Steps, flopsText(c.Arch.FlopsPerToken()))
+}
+
+// Next implements command.Task.
+func (t *trainTask) Next(run string) []string { return []string{"generate", "--run", run} }
+
+// Close implements command.Task.
+func (t *trainTask) Close() error { return t.data.Close() }
+
+// describeModel prints the size of the model and the residual rule in force.
+func describeModel(w io.Writer, m *lm.Model) {
+	c := m.Config
+	qk := ""
+	if c.QKNorm {
+		qk = ", QK-norm"
+	}
+	fmt.Fprintf(w, "model: %d trained parameters, hidden %d, %d heads%s, MLP %d (%s), context %d, vocabulary %d\n%s\n",
+		c.NumParams(), c.HiddenSize, c.NumHeads, qk, c.Width(), c.MLP, c.Context, c.VocabSize, m.ResidualReport())
+}
+
+// flopsText tells the operations of a forward pass for one token.
+func flopsText(f lm.Flops) string {
+	return fmt.Sprintf("%s per token: blocks %s, attention %s, head %s", flops(f.Total()), flops(f.Blocks), flops(f.Attention), flops(f.Head))
+}
+
+// flops writes a number of operations with three digits.
+func flops(v float64) string {
+	for _, u := range []struct {
+		size float64
+		unit string
+	}{{1e12, "TFLOP"}, {1e9, "GFLOP"}, {1e6, "MFLOP"}} {
+		if v >= u.size {
+			return fmt.Sprintf("%.3g %s", v/u.size, u.unit)
+		}
+	}
+	return fmt.Sprintf("%.3g kFLOP", v/1e3)
+}
