@@ -7,15 +7,17 @@ import (
 )
 
 // permutation is a drawn order of 0 to n-1 that takes no memory: a Feistel
-// network on the next even number of bits, walked until it lands below n.
+// network on the next even number of bits, walked until it lands below n
+// (Black and Rogaway 2002). Fewer rounds or bits favour some orders where n is
+// small: TestPermutationIsUniformEnough sees it.
 type permutation struct {
 	n    int64
 	half uint // bits of each half
-	keys [4]uint64
+	keys [8]uint64
 }
 
 func newPermutation(s *rng.Stream, n int64) permutation {
-	p := permutation{n: n, half: uint(bits.Len64(uint64(n-1))+1) / 2}
+	p := permutation{n: n, half: max(3, uint(bits.Len64(uint64(n-1))+1)/2)}
 	for i := range p.keys {
 		p.keys[i] = s.Uint64()
 	}
