@@ -12,7 +12,7 @@ import (
 // recompute is the backward pass round by round: the forward pass keeps the
 // state before each round and nothing else, and a round's activations are
 // computed again when its turn comes. The memory is that of one round and R+1
-// states; the work that of R-1 rounds more. Gradients equal those of flat bit
+// states; the work that of R rounds forward more. Gradients equal those of flat bit
 // for bit where the order of their sums is the same.
 type recompute struct {
 	forward *Forward

@@ -3,6 +3,7 @@ package lm
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"deeploop/deeploop"
@@ -95,7 +96,8 @@ func (c TrainConfig) Validate() error {
 	return k.Err
 }
 
-// LoopCounts returns the loop counts to evaluate, that of training first.
+// LoopCounts returns the loop counts to evaluate, that of training first and
+// none twice.
 func (c TrainConfig) LoopCounts() ([]int, error) {
 	counts := []int{c.Arch.Loops}
 	for _, s := range c.EvalLoops {
@@ -103,7 +105,7 @@ func (c TrainConfig) LoopCounts() ([]int, error) {
 		if err != nil || n < 1 || n > 1<<16 {
 			return nil, &ConfigError{Key: "eval_loops", Found: s, Want: "whole numbers from 1, as in 1,2,8"}
 		}
-		if n != c.Arch.Loops {
+		if !slices.Contains(counts, n) {
 			counts = append(counts, n)
 		}
 	}
