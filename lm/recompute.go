@@ -16,6 +16,7 @@ import (
 // for bit where the order of their sums is the same.
 type recompute struct {
 	forward *Forward
+	tokens  []int32      // of the batch
 	states  []kernel.Buf // [R+1] of [B*T, D]: states[r] goes into round r
 	// grad is the gradient of the cost with respect to the state between two
 	// rounds, [B*T, D]: each graph reads that of its output and leaves that of
@@ -31,7 +32,7 @@ func newRecompute(m *Model, backend kernel.Backend, a batch) (*recompute, error)
 	if err != nil {
 		return nil, err
 	}
-	c := &recompute{forward: f, grad: kernel.Alloc(m.Act, f.X.Len())}
+	c := &recompute{forward: f, tokens: a.tokens, grad: kernel.Alloc(m.Act, f.X.Len())}
 	for range m.Config.Loops + 1 {
 		c.states = append(c.states, kernel.Alloc(m.Act, f.X.Len()))
 	}
@@ -80,6 +81,7 @@ func newRecompute(m *Model, backend kernel.Backend, a batch) (*recompute, error)
 
 func (c *recompute) run() error {
 	f := c.forward
+	copy(f.Tokens, c.tokens)
 	if err := f.Embed(); err != nil {
 		return err
 	}
