@@ -155,7 +155,7 @@ func (j *Job) Check() error {
 
 // State lists everything the next steps depend on.
 func (j *Job) State(s *checkpoint.Set) {
-	j.Model.state(s)
+	j.Model.State(s)
 	weights := j.Model.Params()
 	for i, p := range j.Params {
 		shape := weights[i].Shape()
@@ -170,8 +170,8 @@ func (j *Job) State(s *checkpoint.Set) {
 	s.Value(checkpoint.Carry, "loader", &j.loader.Place)
 }
 
-// state lists what evaluation needs.
-func (m *Model) state(s *checkpoint.Set) {
+// State lists what evaluation needs, the weights.
+func (m *Model) State(s *checkpoint.Set) {
 	for _, p := range m.Params() {
 		s.Tensor(checkpoint.Weights, p.Name, p.Shape(), p.Data)
 	}

@@ -21,8 +21,24 @@ import (
 // its own, R accumulators for each matrix, so training can go on meanwhile.
 type Kappa struct {
 	model *Model // the view
+	group int    // blocks so far apart are visits of one sublayer
 	batch batch
 	flat  flat
+}
+
+// Group takes every k-th block of an untied model (one loop) as a visit of the
+// same sublayer, k blocks in all, as if they were the stored blocks of a looped
+// one. It is an error when k does not divide the layers.
+func (k *Kappa) Group(blocks int) error {
+	c := k.model.Config
+	if c.Loops != 1 {
+		return &ConfigError{Key: "group", Found: blocks, Want: fmt.Sprintf("none for a model of %d loops, whose visits are its rounds", c.Loops)}
+	}
+	if blocks < 1 || c.Layers%blocks != 0 {
+		return &ConfigError{Key: "group", Found: blocks, Want: fmt.Sprintf("a divisor of the model's %d layers", c.Layers)}
+	}
+	k.group = blocks
+	return nil
 }
 
 // Agreement is the result for one sublayer.
@@ -46,7 +62,7 @@ func NewKappa(m *Model, backend kernel.Backend, rows, t int) (*Kappa, error) {
 	for _, p := range view.Blocks.Params() {
 		p.PerRound(view.Config.Loops)
 	}
-	k := &Kappa{model: view, batch: newBatch(rows, t, 1)}
+	k := &Kappa{model: view, group: view.Config.Layers, batch: newBatch(rows, t, 1)}
 	if k.flat, err = newFlat(view, backend, k.batch, true); err != nil {
 		return nil, err
 	}
@@ -95,28 +111,25 @@ func (k *Kappa) Measure() (Agreements, error) {
 	if err := k.flat.run(); err != nil {
 		return nil, err
 	}
-	return agreements(k.model.Blocks, k.model.Config.Loops), nil
+	return agreements(k.model.Blocks.Blocks, k.model.Config.Loops, k.group), nil
 }
 
-func agreements(s *deeploop.Stack, rounds int) Agreements {
+// agreements compares the visits of each sublayer: those of a block in every
+// round, and of the blocks a group further on.
+func agreements(blocks []*deeploop.Block, rounds, group int) Agreements {
 	var all Agreements
-	for i, bl := range s.Blocks {
-		all = append(all,
-			agreement(fmt.Sprintf("blocks.%d.attn", i), rounds, bl.QKV, bl.O),
-			agreement(fmt.Sprintf("blocks.%d.mlp", i), rounds, bl.GateUp, bl.Down))
+	for i := range group {
+		attn, mlp := make([][]kernel.Buf, 0, rounds), make([][]kernel.Buf, 0, rounds)
+		for at := i; at < len(blocks); at += group {
+			bl := blocks[at]
+			for r := range rounds {
+				attn = append(attn, []kernel.Buf{bl.QKV.Grads[r].Buf, bl.O.Grads[r].Buf})
+				mlp = append(mlp, []kernel.Buf{bl.GateUp.Grads[r].Buf, bl.Down.Grads[r].Buf})
+			}
+		}
+		all = append(all, agree(fmt.Sprintf("blocks.%d.attn", i), attn), agree(fmt.Sprintf("blocks.%d.mlp", i), mlp))
 	}
 	return all
-}
-
-// agreement compares the rounds' gradients of the matrices together.
-func agreement(name string, rounds int, weights ...*graph.Param) Agreement {
-	visits := make([][]kernel.Buf, rounds)
-	for r := range visits {
-		for _, w := range weights {
-			visits[r] = append(visits[r], w.Grads[r].Buf)
-		}
-	}
-	return agree(name, visits)
 }
 
 // agree compares gradients, each in as many parts.
@@ -193,6 +206,24 @@ func (as Agreements) kappas() []float64 {
 	}
 	slices.Sort(v)
 	return v
+}
+
+// MeanOf averages measurements of one model on several batches, entry by entry.
+func MeanOf(all []Agreements) Agreements {
+	var mean Agreements
+	for i, first := range all[0] {
+		a := Agreement{Sublayer: first.Sublayer, Norms: make([]float64, len(first.Norms))}
+		n := float64(len(all))
+		for _, as := range all {
+			a.KappaG += as[i].KappaG / n
+			a.Cosine += as[i].Cosine / n
+			for r, v := range as[i].Norms {
+				a.Norms[r] += v / n
+			}
+		}
+		mean = append(mean, a)
+	}
+	return mean
 }
 
 // Close releases the graph.

@@ -256,3 +256,49 @@ func TestCheckFindsBrokenState(t *testing.T) {
 		j.Close()
 	}
 }
+
+// An untied model with equal blocks in groups: visits of blocks k, K+k, ... are
+// compared, and a looped model of the same weights has the same figures.
+func TestKappaOfUntiedGroups(t *testing.T) {
+	c := tiny()
+	c.Arch.Loops = 3
+	tied, err := NewModel(c.Arch, kernel.Float64, 3)
+	require.NoError(t, err)
+	shake(tied, 4)
+	want, err := newTestKappa(t, tied, c).Measure()
+	require.NoError(t, err)
+
+	u := c
+	u.Arch.Layers, u.Arch.Loops = 6, 1
+	untied, err := NewModel(u.Arch, kernel.Float64, 8)
+	require.NoError(t, err)
+	copy(untied.Embed.Data.Bytes(), tied.Embed.Data.Bytes())
+	copy(untied.EmbedGain.Data.Bytes(), tied.EmbedGain.Data.Bytes())
+	for i, bl := range untied.Blocks.Blocks {
+		for j, p := range bl.Params() {
+			copy(p.Data.Bytes(), tied.Blocks.Blocks[i%2].Params()[j].Data.Bytes())
+		}
+	}
+	k := newTestKappa(t, untied, u)
+	alone, err := k.Measure()
+	require.NoError(t, err)
+	require.Len(t, alone, 12)
+	require.NoError(t, k.Group(2))
+	got, err := k.Measure()
+	require.NoError(t, err)
+	require.Len(t, got, 4)
+	for i := range want {
+		require.Equal(t, want[i].Sublayer, got[i].Sublayer)
+		require.InEpsilon(t, want[i].KappaG, got[i].KappaG, 1e-9)
+		require.InDelta(t, want[i].Cosine, got[i].Cosine, 1e-9)
+		require.InEpsilonSlice(t, want[i].Norms, got[i].Norms, 1e-9)
+	}
+	require.ErrorContains(t, k.Group(4), "group is 4, expected a divisor of the model's 6 layers")
+	require.ErrorContains(t, newTestKappa(t, tied, c).Group(1), "whose visits are its rounds")
+}
+
+func TestMeanOfMeasurements(t *testing.T) {
+	a := Agreements{{Sublayer: "x", KappaG: 1, Cosine: .5, Norms: []float64{1, 2}}}
+	b := Agreements{{Sublayer: "x", KappaG: 2, Cosine: -.5, Norms: []float64{3, 6}}}
+	require.Equal(t, Agreements{{Sublayer: "x", KappaG: 1.5, Cosine: 0, Norms: []float64{2, 4}}}, MeanOf([]Agreements{a, b}))
+}
