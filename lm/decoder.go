@@ -48,8 +48,8 @@ func NewDecoder(m *Model, backend kernel.Backend) (*Decoder, error) {
 		n := c.Context * c.HiddenSize
 		d.caches = append(d.caches, []kernel.Buf{kernel.Alloc(m.Act, n), kernel.Alloc(m.Act, n)})
 	}
-	for range c.Layers {
-		d.current = append(d.current, &ops.KVCache{Context: c.Context})
+	for _, kv := range d.caches[:c.Layers] {
+		d.current = append(d.current, &ops.KVCache{Keys: kv[0], Values: kv[1], Context: c.Context})
 	}
 	d.logits = kernel.Alloc(m.Act.Master(), logitRows*c.VocabSize)
 	for _, n := range chunkSizes {

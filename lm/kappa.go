@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"deeploop/deeploop"
-	"deeploop/internal/graph"
 	"deeploop/internal/kernel"
 )
 
