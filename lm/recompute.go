@@ -12,11 +12,10 @@ import (
 // recompute is the backward pass round by round: the forward pass keeps the
 // state before each round and nothing else, and a round's activations are
 // computed again when its turn comes. The memory is that of one round and R+1
-// states; the work that of R rounds forward more. Gradients equal those of flat bit
-// for bit where the order of their sums is the same.
+// states; the work that of R rounds forward more. Losses and gradients equal
+// those of flat bit for bit: every sum has the same terms in the same order.
 type recompute struct {
 	forward *Forward
-	tokens  []int32      // of the batch
 	states  []kernel.Buf // [R+1] of [B*T, D]: states[r] goes into round r
 	// grad is the gradient of the cost with respect to the state between two
 	// rounds, [B*T, D]: each graph reads that of its output and leaves that of
@@ -32,7 +31,7 @@ func newRecompute(m *Model, backend kernel.Backend, a batch) (*recompute, error)
 	if err != nil {
 		return nil, err
 	}
-	c := &recompute{forward: f, tokens: a.tokens, grad: kernel.Alloc(m.Act, f.X.Len())}
+	c := &recompute{forward: f, grad: kernel.Alloc(m.Act, f.X.Len())}
 	for range m.Config.Loops + 1 {
 		c.states = append(c.states, kernel.Alloc(m.Act, f.X.Len()))
 	}
@@ -81,7 +80,6 @@ func newRecompute(m *Model, backend kernel.Backend, a batch) (*recompute, error)
 
 func (c *recompute) run() error {
 	f := c.forward
-	copy(f.Tokens, c.tokens)
 	if err := f.Embed(); err != nil {
 		return err
 	}
