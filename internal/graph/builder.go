@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	G "gorgonia.org/gorgonia"
@@ -142,6 +143,21 @@ func (b *Builder) apply(s Spec) (*Node, *op) {
 	}
 	b.nodes[o] = n
 	return n, o
+}
+
+// Again returns n's value for a backward op: n itself, or where n's op is cheap
+// its output computed once more. That happens after the node after, a gradient,
+// so that memory is taken only then.
+func (b *Builder) Again(n, after *Node) *Node {
+	o, ok := n.Op().(*op)
+	if !ok || !o.Cheap {
+		return n
+	}
+	inputs := len(o.In)
+	return b.Apply(Spec{
+		Name: o.Name + ".again", In: append(slices.Clone(o.In), after), Type: o.Spec.Type, Rows: o.Rows, Cols: o.Cols,
+		Forward: func(out kernel.Buf, in []kernel.Buf) { o.Forward(out, in[:inputs]) },
+	})
 }
 
 // Token adds a side effect, the backward op of a parameter, which writes some

@@ -30,6 +30,9 @@ type Spec struct {
 	// Add, where set, does out += what Forward computes. A sum of gradients
 	// with such a term needs no pass of its own.
 	Add func(out kernel.Buf, in []kernel.Buf)
+	// Cheap says that backward ops should compute the output once more, from
+	// inputs that are kept anyway, rather than have it kept (Builder.Again).
+	Cheap bool
 	// Over lists inputs whose memory out may be.
 	Over []int
 	// Lends, where set, is working memory of other graphs, which run inside

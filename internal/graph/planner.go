@@ -175,11 +175,54 @@ func (p *plan) foldInto(n *Node, i int, readers map[*Node][]*Node, children func
 	return nil
 }
 
-// pack gives blocks their offsets, large ones first, each the lowest place
-// that is free during its life, and returns the bytes of all together.
+// packTries bounds the search of pack.
+const packTries = 200
+
+// pack gives blocks their offsets and returns the bytes of all together. It
+// lays large blocks first, then tries again and again with the block that ended
+// last moved to the front, until no life has more bytes alive than are taken.
 func pack(blocks []*block) (total int) {
-	blocks = slices.Clone(blocks)
-	slices.SortStableFunc(blocks, func(a, b *block) int { return cmp.Compare(b.bytes, a.bytes) })
+	order := slices.Clone(blocks)
+	slices.SortStableFunc(order, func(a, b *block) int { return cmp.Compare(b.bytes, a.bytes) })
+	total = lay(order)
+	best, least := slices.Clone(order), mostAlive(order)
+	for range packTries {
+		if total == least {
+			break
+		}
+		last := 0
+		for i, k := range order {
+			if k.end() > order[last].end() {
+				last = i
+			}
+		}
+		k := order[last]
+		order = slices.Insert(slices.Delete(order, last, last+1), 0, k)
+		if n := lay(order); n < total {
+			total, best = n, slices.Clone(order)
+		}
+	}
+	return lay(best)
+}
+
+// mostAlive is the least memory that blocks can do with: the most bytes alive
+// at once.
+func mostAlive(blocks []*block) (most int) {
+	for _, at := range blocks { // a maximum is reached where some life begins
+		sum := 0
+		for _, k := range blocks {
+			if k.first <= at.first && at.first <= k.last {
+				sum += k.padded()
+			}
+		}
+		most = max(most, sum)
+	}
+	return most
+}
+
+// lay puts one block after the other to the lowest place that is free during
+// its life, and returns the bytes of all together.
+func lay(blocks []*block) (total int) {
 	var laid []*block // by offset
 	for _, k := range blocks {
 		k.offset = 0
@@ -196,8 +239,11 @@ func pack(blocks []*block) (total int) {
 	return total
 }
 
+// padded is the block's bytes, aligned.
+func (k *block) padded() int { return (k.bytes + align - 1) / align * align }
+
 // end is the first place behind the block, aligned.
-func (k *block) end() int { return (k.offset + k.bytes + align - 1) / align * align }
+func (k *block) end() int { return k.offset + k.padded() }
 
 // executionOrder returns the nodes as Gorgonia's compiler will execute them.
 func executionOrder(g *G.ExprGraph) ([]*Node, error) {

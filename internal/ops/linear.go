@@ -23,7 +23,7 @@ func Linear(b *graph.Builder, x *graph.Node, w *graph.Param) *graph.Node {
 				Forward: func(dx kernel.Buf, in []kernel.Buf) { be.LinearDX(dx, in[0], &w.Weight, false) },
 				Add:     func(dx kernel.Buf, in []kernel.Buf) { be.LinearDX(dx, in[0], &w.Weight, true) },
 			})
-			dw := b.Token("linear.dw", []*graph.Node{dy, x}, func(in []kernel.Buf) {
+			dw := b.Token("linear.dw", []*graph.Node{dy, b.Again(x, dy)}, func(in []kernel.Buf) {
 				be.LinearDW(g.Buf, in[0], in[1], w.Rows, w.Cols, g.Touch())
 			}, g)
 			return []*graph.Node{dx, dw}
