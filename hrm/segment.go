@@ -255,12 +255,6 @@ func (s *Segment) Train(last []bool) error {
 	if _, _, err := s.calls(s.Model.schedule.NoGrad(), s.ZH, s.ZL); err != nil {
 		return err
 	}
-	for _, p := range s.Model.Params() {
-		p.ZeroGrad()
-	}
-	if s.Puzzle != nil {
-		s.Puzzle.ZeroGrad()
-	}
 	return s.train.Run()
 }
 
