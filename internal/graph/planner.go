@@ -175,8 +175,12 @@ func (p *plan) foldInto(n *Node, i int, readers map[*Node][]*Node, children func
 	return nil
 }
 
-// packTries bounds the search of pack.
-const packTries = 200
+// packTries and packWork bound the search of pack: layouts, and the blocks that
+// are looked at for all of them.
+const (
+	packTries = 200
+	packWork  = 1 << 27
+)
 
 // pack gives blocks their offsets and returns the bytes of all together. It
 // lays large blocks first, then tries again and again with the block that ended
@@ -186,7 +190,7 @@ func pack(blocks []*block) (total int) {
 	slices.SortStableFunc(order, func(a, b *block) int { return cmp.Compare(b.bytes, a.bytes) })
 	total = lay(order)
 	best, least := slices.Clone(order), mostAlive(order)
-	for range packTries {
+	for range min(packTries, packWork/(len(blocks)*len(blocks)+1)) {
 		if total == least {
 			break
 		}
