@@ -2,7 +2,7 @@
 // same product in PyTorch, which is oneDNN in bf16 and OpenBLAS in fp32, by
 // turns:
 //
-//	go run ./bench/products [-precisions bf16,fp32] [-threads 2,1] [-kernel auto] [-rounds 3] [-shapes 40] [-out FILE] [-json FILE]
+//	go run ./bench/products [-precisions bf16,fp32] [-threads 2,1] [-kinds forward,dx,dw] [-kernel auto] [-rounds 3] [-shapes 40] [-out FILE] [-json FILE]
 //
 // A round is: ceiling probe, ours, ceiling probe, the peer's; each product is
 // repeated for some milliseconds. Ratios and shares of the ceiling (the higher
@@ -32,11 +32,13 @@ func main() {
 	kernel := flag.String("kernel", have[len(have)-1], "kernel of ours; the peer is limited to its instructions")
 	precisions := flag.String("precisions", "bf16,fp32", "bf16, fp32 or both")
 	threads := flag.String("threads", fmt.Sprintf("%d,1", runtime.GOMAXPROCS(0)), "numbers of threads")
+	only := flag.String("kinds", strings.Join(kinds, ","), "products: forward, dx, dw or some of them")
 	rounds := flag.Int("rounds", 3, "rounds of each product")
 	first := flag.Int("shapes", len(shapes), "only so many shapes")
 	out := flag.String("out", "", "file to append the tables to (default: standard output)")
 	js := flag.String("json", "", "file to write all figures to")
 	flag.Parse()
+	kinds = strings.Split(*only, ",")
 	if err := run(*kernel, strings.Split(*precisions, ","), strings.Split(*threads, ","), *rounds, shapes[:min(*first, len(shapes))], *out, *js); err != nil {
 		fmt.Fprintln(os.Stderr, "products:", err)
 		os.Exit(1)

@@ -23,6 +23,10 @@ enum {
 	DW_BLOCK = 192,       // the same in gradients of weights
 	DW_ROWS = 448,        // most rows and columns of their chunks: packed, both sides
 	DW_COLS = 512,        //   stay in the second-level cache
+	DW_PARTS = 8,         // wanted chunks of dw times parts of their depth
+	DW_PART = 768,        // fewest rows of a part
+	DW_SUMS = 4 << 20,    // most bytes of sums apart from dw
+	ADD_CHUNK = 1 << 12,  // sums in a chunk of adding them
 	SMALL = 128 * 1024,   // products below this many multiplications stay on one thread
 	A_BYTES = 768 * 1024, // packed rows of a chunk: a share of the second-level cache
 	CHUNKS = 4,           // wanted for each thread
@@ -141,11 +145,11 @@ static void gemm_chunk(void *arg, int c, int thread) {
 	}
 }
 
-static void run(const job *j, int chunks, void (*fn)(void *, int, int)) {
+static void run(const job *j, int chunks, void (*fn)(void *, int, int), void *arg) {
 	if ((double)j->m * j->n * j->k < SMALL)
-		dl_serial(j->pool, chunks, fn, (void *)j);
+		dl_serial(j->pool, chunks, fn, arg);
 	else
-		dl_parallel(j->pool, chunks, fn, (void *)j);
+		dl_parallel(j->pool, chunks, fn, arg);
 }
 
 void dl_gemm(dl_pool *p, int level, int engine, void *y, int ytype, const void *x, int xtype,
@@ -169,7 +173,7 @@ void dl_gemm(dl_pool *p, int level, int engine, void *y, int ytype, const void *
 	j.col_chunks = dl_pool_threads(p) == 1 ? 1 : min_int(col_panels, ceil_div(want, row_chunks));
 	j.cols = ceil_div(col_panels, j.col_chunks) * isa->nr;
 	j.col_chunks = ceil_div(n, j.cols);
-	run(&j, row_chunks * j.col_chunks, gemm_chunk);
+	run(&j, row_chunks * j.col_chunks, gemm_chunk, &j);
 }
 
 // ---- dw = dyᵀ·x
@@ -191,11 +195,32 @@ static void pack_cols(const job *j, uint32_t *dst, size_t panel, int step, int p
 	}
 }
 
-// dw_chunk computes one block of dw over the whole depth m: rows are columns
-// of dy, columns are columns of x.
+// dw_job is a product of which the depth is cut into parts, too: so threads
+// need not pack the same columns. Part 0 sums in dw, the others in memory of
+// their own; all are added in their order.
+typedef struct {
+	job of;
+	int parts, blocks; // blocks of the sum in all
+	float *sums;       // [parts-1][n][k]; alone [n][k], added after each part
+	int alone;         // on one thread
+} dw_job;
+
+// add_to adds n sums to dw.
+static void add_to(float *restrict dw, const float *restrict sums, size_t n) {
+	enum { STEP = 64 }; // known to the compiler, which makes vectors of it
+	for (; n >= STEP; n -= STEP, dw += STEP, sums += STEP)
+		for (int i = 0; i < STEP; i++) dw[i] += sums[i];
+	for (size_t i = 0; i < n; i++) dw[i] += sums[i];
+}
+
+// dw_chunk computes one block of dw over one part of the depth: rows are
+// columns of dy, columns are columns of x.
 static void dw_chunk(void *arg, int c, int thread) {
-	const job *j = arg;
+	const dw_job *dj = arg;
+	const job *j = &dj->of;
 	const dl_gemm_isa *isa = j->isa;
+	int part = c % dj->parts;
+	c /= dj->parts;
 	int r0 = c / j->col_chunks * j->rows, c0 = c % j->col_chunks * j->cols;
 	int rows = min_int(j->rows, j->n - r0), cols = min_int(j->cols, j->k - c0);
 	int mr = even_block(rows, isa->mr), nr = isa->nr, per = isa->pair ? 2 : 1;
@@ -204,20 +229,33 @@ static void dw_chunk(void *arg, int c, int thread) {
 	size_t a_elems = a_panel * ceil_div(rows, mr), b_elems = b_panel * ceil_div(cols, nr);
 	uint32_t *a = dl_scratch(j->pool, thread, (a_elems + b_elems) * 4), *b = a + a_elems;
 	size_t es = elem(j->xtype);
-	for (int d = 0; d < j->depth; d += j->block) {
-		int len = min_int(j->block, j->depth - d), m0 = d * per, mlen = min_int(len * per, j->m - m0);
+	int first = dj->blocks * part / dj->parts, end = dj->blocks * (part + 1) / dj->parts;
+	float *dw = j->y, *sums = dw;
+	if (part > 0) sums = dj->sums + (dj->alone ? 0 : (size_t)(part - 1) * j->n * j->k);
+	for (int block = first; block < end; block++) {
+		int d = block * j->block, len = min_int(j->block, j->depth - d), m0 = d * per, mlen = min_int(len * per, j->m - m0);
 		pack_cols(j, a, a_panel, mr, 0, (const char *)j->b + ((size_t)m0 * j->n + r0) * es, j->n, rows, mlen);
 		pack_cols(j, b, b_panel, nr, 1, (const char *)j->x + ((size_t)m0 * j->k + c0) * es, j->k, cols, mlen);
 		for (int col = 0; col < cols; col += nr) {
-			float *out = (float *)j->y + (size_t)r0 * j->k + c0 + col;
+			float *out = sums + (size_t)r0 * j->k + c0 + col;
 			for (int i = 0; i < rows; i += mr) {
 				int h = min_int(mr, rows - i);
 				dl_gemm_left left = {(const char *)(a + (size_t)(i / mr) * a_panel), 4, (size_t)h * 4, 0};
-				dl_gemm_out o = {out + (size_t)i * j->k, (size_t)j->k, DL_F32, d > 0 || j->add, NULL};
+				dl_gemm_out o = {out + (size_t)i * j->k, (size_t)j->k, DL_F32, block > first || (part == 0 && j->add), NULL};
 				isa->tile(h, min_int(nr, cols - col), len, &left, b + (size_t)(col / nr) * b_panel, &o);
 			}
 		}
 	}
+	if (part > 0 && dj->alone)
+		for (size_t i = 0, at = (size_t)r0 * j->k + c0; i < (size_t)rows; i++, at += j->k) add_to(dw + at, sums + at, cols);
+}
+
+// add_parts_chunk adds the sums of all parts but the first to some of dw.
+static void add_parts_chunk(void *arg, int c, int thread) {
+	(void)thread;
+	const dw_job *dj = arg;
+	size_t all = (size_t)dj->of.n * dj->of.k, at = (size_t)c * ADD_CHUNK, n = all - at < ADD_CHUNK ? all - at : ADD_CHUNK;
+	for (int part = 1; part < dj->parts; part++) add_to((float *)dj->of.y + at, dj->sums + (part - 1) * all + at, n);
 }
 
 void dl_gemm_dw(dl_pool *p, int level, int engine, float *dw, const void *dy, const void *x, int type,
@@ -227,21 +265,31 @@ void dl_gemm_dw(dl_pool *p, int level, int engine, float *dw, const void *dy, co
 		return;
 	}
 	const dl_gemm_isa *isa = dl_gemm_isa_of(level, engine);
-	job j = {.isa = isa, .pool = p, .y = dw, .x = x, .b = dy, .xtype = type, .m = m, .n = n, .k = k, .add = add};
-	j.depth = packed_depth(isa, m);
-	j.block = even_block(j.depth, DW_BLOCK);
-	int want = dl_pool_threads(p) == 1 ? 1 : CHUNKS * dl_pool_threads(p);
+	dw_job dj = {.of = {.isa = isa, .pool = p, .y = dw, .x = x, .b = dy, .xtype = type, .m = m, .n = n, .k = k, .add = add}};
+	job *j = &dj.of;
+	j->depth = packed_depth(isa, m);
+	j->block = even_block(j->depth, DW_BLOCK);
+	dj.blocks = ceil_div(j->depth, j->block);
 	int row_panels = ceil_div(n, isa->mr), col_panels = ceil_div(k, isa->nr);
 	int rc = ceil_div(n, DW_ROWS), cc = ceil_div(k, DW_COLS);
-	while (rc * cc < want && (rc < row_panels || cc < col_panels)) {
+	// Parts depend on the sizes alone, or the sums would on the number of threads.
+	size_t bytes = (size_t)n * k * 4;
+	dj.parts = max_int(1, min_int(DW_PARTS / (rc * cc), m / DW_PART));
+	dj.parts = min_int(dj.parts, 1 + (int)(DW_SUMS / bytes));
+	dj.alone = dl_pool_threads(p) == 1;
+	if (dj.parts > 1) dj.sums = dl_shared(p, DL_SLOT_A, bytes * (dj.alone ? 1 : dj.parts - 1));
+	int want = dj.alone ? 1 : CHUNKS * dl_pool_threads(p);
+	if (dj.parts > 1 || rc * cc > 1) want /= 2; // more would pack more
+	while (rc * cc * dj.parts < want && (rc < row_panels || cc < col_panels)) {
 		// Cut the side whose chunks are longer.
 		if (rc < row_panels && (cc >= col_panels || row_panels * isa->mr * cc >= col_panels * isa->nr * rc))
 			rc++;
 		else
 			cc++;
 	}
-	j.rows = ceil_div(row_panels, rc) * isa->mr;
-	j.cols = ceil_div(col_panels, cc) * isa->nr;
-	j.col_chunks = ceil_div(k, j.cols);
-	run(&j, ceil_div(n, j.rows) * j.col_chunks, dw_chunk);
+	j->rows = ceil_div(row_panels, rc) * isa->mr;
+	j->cols = ceil_div(col_panels, cc) * isa->nr;
+	j->col_chunks = ceil_div(k, j->cols);
+	run(j, ceil_div(n, j->rows) * j->col_chunks * dj.parts, dw_chunk, &dj);
+	if (dj.parts > 1 && !dj.alone) run(j, (int)(((size_t)n * k + ADD_CHUNK - 1) / ADD_CHUNK), add_parts_chunk, &dj);
 }

@@ -143,7 +143,7 @@ func (b *Backend) LinearDX(dx, dy kernel.Buf, w *kernel.Weight, accumulate bool)
 }
 
 // LinearDW implements kernel.Backend. Sums are fp32, in blocks of rows whose
-// bounds depend on M alone.
+// bounds, and the order in which they are added, depend on the sizes alone.
 func (b *Backend) LinearDW(dw, dy, x kernel.Buf, n, k int, accumulate bool) {
 	m := kernel.CheckLinearDW(dw, dy, x, n, k)
 	t := ctype(x.Type())

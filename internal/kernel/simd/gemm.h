@@ -10,7 +10,8 @@
 //
 // Sums over the depth are taken in fp32, in blocks whose bounds depend on the
 // depth alone, and the blocks are added in order. So one row of a result does
-// not depend on the other rows, nor on the number of threads.
+// not depend on the other rows, nor on the number of threads. Gradients of
+// weights add them in groups, which depend on all three sizes.
 #ifndef DL_GEMM_H
 #define DL_GEMM_H
 

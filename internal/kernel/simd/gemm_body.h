@@ -72,10 +72,55 @@ DL_INLINE void cols_(uint32_t *dst, int stride, const void *src, size_t ld, cons
 	}
 }
 
+// narrow_ is cols_ for a stride of at most one vector: what depends on the
+// width alone stays out of the loop.
+DL_INLINE void narrow_(uint32_t *dst, int stride, const void *src, size_t ld, const int type, int w, int depth) {
+	enum { AHEAD = 16 };
+	size_t bytes = ld * (type == DL_F32 ? 4 : 2), last = (size_t)w * (type == DL_F32 ? 4 : 2) - 1;
+	const char *row = src;
+	float *out = (float *)dst;
+#if DL_PAIR
+	const __mmask32 half = (__mmask32)((1ull << w) - 1);
+	const __mmask16 mask = (__mmask16)half;
+	const __m512i none = _mm512_setzero_si512();
+	for (int d = 0; d < depth; d += 2, row += 2 * bytes, out += stride) {
+		int two = d + 1 < depth;
+		const char *next = two ? row + bytes : row;
+		__builtin_prefetch(row + AHEAD * bytes);
+		__builtin_prefetch(row + AHEAD * bytes + last);
+		__builtin_prefetch(next + AHEAD * bytes);
+		__builtin_prefetch(next + AHEAD * bytes + last);
+		__m512i a, b = none;
+		if (type == DL_B16) {
+			a = _mm512_maskz_loadu_epi16(half, row);
+			if (two) b = _mm512_maskz_loadu_epi16(half, next);
+		} else {
+			a = (__m512i)join_(_mm512_maskz_loadu_ps(mask, row), vzero());
+			if (two) b = (__m512i)join_(_mm512_maskz_loadu_ps(mask, next), vzero());
+		}
+		vstore(out, (vf)mix_(a, b, 0));
+	}
+#else
+	for (int d = 0; d < depth; d++, row += bytes, out += stride) {
+		__builtin_prefetch(row + AHEAD * bytes);
+		__builtin_prefetch(row + AHEAD * bytes + last);
+		if (type == DL_F32)
+			vstore(out, w == VL ? vload((const float *)row) : vload_n((const float *)row, w));
+		else
+			vstore(out, w == VL ? vloadh((const uint16_t *)row) : vloadh_n((const uint16_t *)row, w));
+	}
+#endif
+}
+
 // The 64 bytes that cols may write past the end are, before the end, a row
 // that is written next.
 static void cols(uint32_t *dst, int stride, const void *src, size_t ld, int type, int w, int depth) {
-	if (type == DL_F32)
+	int narrow = stride <= VL;
+	if (narrow && type == DL_F32)
+		narrow_(dst, stride, src, ld, DL_F32, w, depth);
+	else if (narrow)
+		narrow_(dst, stride, src, ld, DL_B16, w, depth);
+	else if (type == DL_F32)
 		cols_(dst, stride, src, ld, DL_F32, w, depth);
 	else
 		cols_(dst, stride, src, ld, DL_B16, w, depth);
