@@ -11,24 +11,30 @@ import (
 )
 
 // watched is a trainer that compares its speed with what the kernel multiplies
-// here at best. A probe takes some 10 ms, so one every probeEvery costs a
-// thousandth; it changes nothing that is computed.
+// here at best. Probes take some 30 ms every probeEvery, and change nothing that
+// is computed.
 type watched struct {
 	train.Trainer
 	probe  *profile.Probe
 	probed time.Time
 }
 
-const probeEvery = 10 * time.Second
+const (
+	probeEvery   = 10 * time.Second
+	probesInARow = 3
+)
 
 func watch(t train.Trainer, c pick.Choice) *watched {
 	return &watched{Trainer: t, probe: profile.NewProbe(c.Backend, c.Precision, time.Now)}
 }
 
-// Step probes before the first step and now and then.
+// Step probes before the first step and now and then, some times in a row: on a
+// busy machine one of them alone may be far off.
 func (w *watched) Step(ctx context.Context, step int) (train.Result, error) {
 	if time.Since(w.probed) >= probeEvery {
-		w.probe.Products()
+		for range probesInARow {
+			w.probe.Products()
+		}
 		w.probed = time.Now()
 	}
 	return w.Trainer.Step(ctx, step)

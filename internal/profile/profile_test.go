@@ -98,7 +98,8 @@ func TestRecord(t *testing.T) {
 // limited makes rounds of 1000 operations in a microsecond each.
 type limited struct {
 	kernel.Backend
-	now time.Time
+	now   time.Time
+	stall time.Duration // once, as when the system runs something else
 }
 
 func newLimited() *limited { return &limited{Backend: ref.New(1)} }
@@ -106,7 +107,8 @@ func newLimited() *limited { return &limited{Backend: ref.New(1)} }
 func (l *limited) clock() time.Time { return l.now }
 
 func (l *limited) ProbeProducts(_ kernel.DType, n int) float64 {
-	l.now = l.now.Add(time.Duration(n) * time.Microsecond)
+	l.now = l.now.Add(time.Duration(n)*time.Microsecond + l.stall)
+	l.stall = 0
 	return 1000 * float64(n)
 }
 
@@ -127,6 +129,16 @@ func TestProbe(t *testing.T) {
 	require.InDelta(t, 8*copyFloats/0.001, copies, 1)
 	none := NewProbe(struct{ kernel.Backend }{ref.New(1)}, kernel.Float32, clock())
 	require.Zero(t, none.Products()+none.Copy(), "a backend without probes")
+}
+
+// A stall while a probe finds its length does not make it too short to mean
+// anything.
+func TestProbeOutlastsAStall(t *testing.T) {
+	be := newLimited()
+	be.stall = 100 * time.Millisecond
+	p := NewProbe(be, kernel.Float32, be.clock)
+	require.InDelta(t, 1e9, p.Products(), 1)
+	require.Equal(t, int(probeTime/time.Microsecond), p.rounds)
 }
 
 func TestMedian(t *testing.T) {
