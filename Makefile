@@ -77,13 +77,14 @@ tsan:
 		internal/kernel/simd/testdata/pool_race.c internal/kernel/simd/pool.c -lpthread
 	bin/pool_race
 
-# Every figure of speed in one table, some 15 minutes on 2 quiet cores: steps and
-# products beside PyTorch's (skipped without python3-torch), gradient errors,
-# growth, kernels. Narrow it with, say,
-#   make bench BENCH_STEPS='-configs A -rounds 2' BENCH_PRODUCTS='-shapes 4' BENCH_GRADIENTS='-configs A -train 0'
+# Every figure of speed in one table, some 25 minutes on 2 quiet cores: steps of
+# HRM and of the language model and products beside PyTorch's (skipped without
+# python3-torch), gradient errors, growth, kernels. Narrow it with, say,
+#   make bench BENCH_STEPS='-configs A -rounds 2' BENCH_LM=no BENCH_PRODUCTS='-shapes 4' BENCH_GRADIENTS='-configs A -train 0'
 # A part of which the variable is "no" is left out.
 BENCH_OUT       ?= runs/bench
 BENCH_STEPS     ?=
+BENCH_LM        ?=
 BENCH_PRODUCTS  ?=
 BENCH_GRADIENTS ?= -configs A,C -train 20
 BENCH_GROWTH    ?= -rounds 3
@@ -94,6 +95,9 @@ bench: build
 	@rm -rf $(BENCH_OUT) && mkdir -p $(BENCH_OUT)
 ifneq ($(BENCH_STEPS),no)
 	bin/bench/steps -out $(BENCH_OUT)/table.md -json $(BENCH_OUT)/steps.json $(BENCH_STEPS)
+endif
+ifneq ($(BENCH_LM),no)
+	bin/bench/steps -configs gpt2,bytes,gpt2-short -precisions bf16 -out $(BENCH_OUT)/table.md -json $(BENCH_OUT)/lm.json $(BENCH_LM)
 endif
 ifneq ($(BENCH_PRODUCTS),no)
 	bin/bench/products -out $(BENCH_OUT)/table.md -json $(BENCH_OUT)/products.json $(BENCH_PRODUCTS)

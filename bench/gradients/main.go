@@ -66,6 +66,9 @@ func run(kernel string, configs []string, train int, out, js string) error {
 		if err != nil {
 			return err
 		}
+		if size.Model != bench.HRM {
+			return fmt.Errorf("size %s is no HRM: gradients are compared there", name)
+		}
 		for _, n := range steps {
 			r, err := compare(python, kernel, size, n, folder)
 			if err != nil {

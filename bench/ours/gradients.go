@@ -16,7 +16,7 @@ func (s *server) gradients(r bench.Request) (bench.Reply, error) {
 	if err != nil {
 		return reply, err
 	}
-	c := TrainConfig(*r.Config)
+	c := HRMConfig(*r.Config)
 	m, err := hrm.NewModel(c.Arch, act, 1)
 	if err != nil {
 		return reply, err

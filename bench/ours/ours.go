@@ -7,12 +7,10 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"time"
 
 	"deeploop/bench"
-	"deeploop/hrm"
 	"deeploop/internal/kernel"
 	"deeploop/internal/kernel/pick"
 )
@@ -62,8 +60,7 @@ func serve(args []string) error {
 
 type server struct {
 	backend kernel.Backend
-	learner *hrm.Learner
-	rows    hrm.Rows
+	job     job
 	product *product
 }
 
@@ -80,7 +77,7 @@ func (s *server) answer(r bench.Request) (bench.Reply, error) {
 	case "gradients":
 		return s.gradients(r)
 	case "export":
-		return bench.Reply{}, Write(r.Out, Weights(s.learner.Model), &s.rows)
+		return bench.Reply{}, s.export(r.Out)
 	case "memory":
 		return bench.Reply{PeakRSS: peakRSS()}, nil
 	}
@@ -109,68 +106,62 @@ func precision(name string) (kernel.DType, error) {
 	return 0, fmt.Errorf("precision is %q, expected fp32 or bf16", name)
 }
 
-// TrainConfig is the published run's configuration at another size.
-func TrainConfig(c bench.Config) hrm.TrainConfig {
-	t := hrm.PresetHRMv1()
-	a := &t.Arch
-	a.HiddenSize, a.PuzzleEmbDim, a.NumHeads = c.HiddenSize, c.HiddenSize, c.NumHeads
-	a.HLayers, a.LLayers, a.HCycles, a.LCycles = c.HLayers, c.LLayers, c.HCycles, c.LCycles
-	a.SeqLen, a.VocabSize, a.NumPuzzleIdentifiers = c.SeqLen, 12, 1000
-	t.GlobalBatchSize = c.BatchSize
-	return t
+// job is a learner with a batch.
+type job interface {
+	// Step makes one training step and returns its loss.
+	Step() (float64, error)
+	Close()
 }
 
-// open makes a learner and a batch of random grids in which every tenth label
-// is not counted, as the peer's.
 func (s *server) open(r bench.Request) error {
-	if s.learner != nil {
-		s.learner.Segment.Close()
-		s.learner = nil
+	if s.job != nil {
+		s.job.Close()
+		s.job = nil
 	}
 	act, err := precision(r.Precision)
 	if err != nil {
 		return err
 	}
-	c := TrainConfig(*r.Config)
-	m, err := hrm.NewModel(c.Arch, act, 1)
-	if err != nil {
-		return err
+	if r.Config.Model == bench.LM {
+		s.job, err = openLM(*r.Config, s.backend, act)
+	} else {
+		s.job, err = openHRM(*r.Config, s.backend, act)
 	}
-	s.rows = randomRows(c)
-	s.learner, err = hrm.NewLearner(m, s.backend, c, 100000)
 	return err
 }
 
-func randomRows(c hrm.TrainConfig) hrm.Rows {
-	draw := rand.New(rand.NewPCG(1, 1))
-	rows := hrm.NewRows(c.GlobalBatchSize, c.Arch.SeqLen)
-	for i := range rows.Inputs {
-		rows.Inputs[i], rows.Labels[i] = draw.Int32N(12), draw.Int32N(12)
-		if i%10 == 0 {
-			rows.Labels[i] = -100
-		}
+// TrainStepFlops are the operations of products and attention of one step.
+func TrainStepFlops(c bench.Config) float64 {
+	if c.Model == bench.LM {
+		return LMConfig(c).TrainStepFlops()
 	}
-	for i := range rows.IDs {
-		rows.IDs[i] = draw.Int32N(int32(c.Arch.NumPuzzleIdentifiers))
-	}
-	return rows
+	return HRMConfig(c).Arch.TrainStepFlops(c.BatchSize)
 }
 
 func (s *server) step(times int) (bench.Reply, error) {
 	var reply bench.Reply
-	if s.learner == nil {
+	if s.job == nil {
 		return reply, errors.New("step before open")
 	}
 	for range times {
 		start := time.Now()
-		m, err := s.learner.Step(s.rows)
+		loss, err := s.job.Step()
 		if err != nil {
 			return reply, err
 		}
 		reply.Seconds = append(reply.Seconds, time.Since(start).Seconds())
-		reply.Loss = m.Loss()
+		reply.Loss = loss
 	}
 	return reply, nil
+}
+
+// export writes weights and batch of HRM's learner.
+func (s *server) export(path string) error {
+	j, ok := s.job.(*hrmJob)
+	if !ok {
+		return errors.New("export needs an open HRM")
+	}
+	return Write(path, Weights(j.learner.Model), &j.rows)
 }
 
 // probe measures the ceiling of products for about r.Seconds.

@@ -1,6 +1,7 @@
-// Package peer runs what this project is compared with: HRM's training step
-// and single matrix products in PyTorch, by the Python programs of this folder
-// (hrm.py is the model, check.py its test, serve.py the server).
+// Package peer runs what this project is compared with: training steps of HRM
+// and of the looped language model and single matrix products in PyTorch, by
+// the Python programs of this folder (hrm.py and lm.py are the models, check.py
+// their test, serve.py the server).
 package peer
 
 import (
@@ -77,7 +78,10 @@ type Environment struct {
 	Capability string // ATEN_CPU_CAPABILITY
 	// Wait is OMP_WAIT_POLICY: passive, or active for what it is by default. PyTorch's threads and those
 	// of OpenBLAS are two sets: while one works, the other must not spin.
-	Wait    string
+	Wait string
+	// Memory is "keep" where freed memory stays with the process, so that large
+	// tensors need no fresh pages in every step; glibc only.
+	Memory  string
 	Threads int
 }
 
@@ -88,6 +92,9 @@ func (p *Python) Start(kernel string, e Environment) (*bench.Process, error) {
 	env := []string{"OMP_NUM_THREADS=" + n, "OPENBLAS_NUM_THREADS=" + n, "ATEN_CPU_CAPABILITY=" + e.Capability}
 	if e.Wait == "passive" {
 		env = append(env, "OMP_WAIT_POLICY=passive")
+	}
+	if e.Memory == "keep" {
+		env = append(env, "MALLOC_MMAP_MAX_=0", "MALLOC_TRIM_THRESHOLD_=1099511627776", "MALLOC_TOP_PAD_=67108864")
 	}
 	// OpenBLAS takes processors newer than itself for old ones, so it is told;
 	// each of its names is a processor with these instructions.

@@ -1,7 +1,8 @@
 """The peer as a process that works on request, so that a benchmark can take turns with it.
 
 One JSON object per line in, one out ("error" in it when something failed):
-    {"op": "open", "config": {...}, "precision": "bf16", "cast": "step", "attention": "bmm"}     a learner on random grids
+    {"op": "open", "config": {...}, "precision": "bf16", "cast": "step", "attention": "bmm", ...}  a learner on random grids or,
+                                                                  with "model": "lm" in the config, tokens; options: hrm.py, lm.py
     {"op": "step", "times": 1}                                   -> {"seconds": [...], "loss": x}   training steps
     {"op": "product", "precision": "bf16", "kind": "forward|dx|dw", "m": M, "n": N, "k": K, "times": 3} -> {"seconds": [...]}
     {"op": "gradients", "precision": "fp32", "config": {...}, "weights": FILE, "out": FILE}      one step's gradients
@@ -18,6 +19,7 @@ import torch
 import torch.nn.functional as F
 
 import hrm
+import lm
 import tensors
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
@@ -28,8 +30,13 @@ class Server:
         self.learner = self.rows = None
         self.products = {}
 
-    def open(self, config, precision, cast="step", attention="bmm", **_):
+    def open(self, config, precision, cast="step", attention="bmm", table="dense", optimizer="single", **_):
         self.learner = self.rows = None
+        if config.get("model") == "lm":
+            c = lm.Config(**config)
+            self.learner = lm.Learner(lm.Model(c, DTYPES[precision], cast, attention, table), optimizer)
+            self.rows = lm.random_rows(c)
+            return
         c = hrm.Config(**config)
         self.learner, self.rows = hrm.Learner(hrm.Model(c, DTYPES[precision], cast, attention)), hrm.random_rows(c)
 

@@ -1,7 +1,8 @@
-// Command steps times whole training steps (forward, q target, backward, both
-// optimizers) against the same step in PyTorch, by turns:
+// Command steps times whole training steps against the same step in PyTorch, by
+// turns. Of HRM that is forward, q target, backward and both optimizers, of the
+// looped language model forward, backward, clipping and AdamW:
 //
-//	go run ./bench/steps [-configs A,B,C,C4] [-precisions fp32,bf16] [-kernels auto] [-rounds 5] [-out FILE] [-json FILE]
+//	go run ./bench/steps [-configs A,B,C,C4,gpt2,bytes,gpt2-short] [-precisions fp32,bf16] [-kernels auto] [-rounds 5] [-out FILE] [-json FILE]
 //
 // A round is: ceiling probe, our step, ceiling probe, the peer's step, and our
 // step on one thread between two probes on one thread. Figures are minimum /
@@ -11,7 +12,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -101,7 +101,7 @@ func (r *runner) run(configs, precisions []string, kernels, out, js string) erro
 				doc.Steps = append(doc.Steps, res)
 				doc.Tried = doc.Tried[:0]
 				for m, best := range r.chosen {
-					doc.Tried = append(doc.Tried, tried{m.kernel, m.hidden, best})
+					doc.Tried = append(doc.Tried, tried{m.kernel, m.size, best})
 				}
 				if err := bench.WriteJSON(js, doc); err != nil { // after each, so that an interrupted run keeps what it has
 					return err
@@ -260,151 +260,4 @@ func steps(p *bench.Process) (float64, error) {
 		n++
 	}
 	return sum / float64(n), nil
-}
-
-// choice is a way to run the peer.
-type choice struct {
-	Threads    int     `json:"threads"`
-	Capability string  `json:"capability"` // ATEN_CPU_CAPABILITY
-	Wait       string  `json:"wait"`       // OMP_WAIT_POLICY
-	Precision  string  `json:"precision"`
-	Cast       string  `json:"cast"`
-	Attention  string  `json:"attention"`
-	Seconds    float64 `json:"seconds"` // when it was tried
-}
-
-func (c choice) String() string {
-	return fmt.Sprintf("%s x%d %s %s cast/%s %s", c.Precision, c.Threads, c.Capability, c.Wait, c.Cast, c.Attention)
-}
-
-func (c choice) environment() peer.Environment {
-	return peer.Environment{Capability: c.Capability, Wait: c.Wait, Threads: c.Threads}
-}
-
-func (c choice) open(size bench.Config) bench.Request {
-	return bench.Request{Op: "open", Config: &size, Precision: c.Precision, Cast: c.Cast, Attention: c.Attention}
-}
-
-// choose returns the fastest options of the peer; as bf16's opponent float32
-// counts too. Sizes of one model share a choice, made on the first.
-func (r *runner) choose(kernel string, c bench.Config, precision string) (choice, error) {
-	best, err := r.chosenFor(kernel, c, precision)
-	if err != nil || precision != "bf16" {
-		return best, err
-	}
-	if best.Seconds == 0 { // oneDNN has no bf16 below AVX-512
-		return r.chosenFor(kernel, c, "fp32")
-	}
-	other, ok := r.chosen[model{kernel, "fp32", c.HiddenSize}]
-	if !ok { // its usual best tells whether it is near
-		other = choice{Threads: r.threads, Capability: peer.Capabilities(kernel)[0], Wait: "passive", Precision: "fp32", Cast: "step", Attention: "bmm"}
-		if err := r.try(kernel, c, &other); err != nil {
-			return best, err
-		}
-		if other.Seconds < best.Seconds {
-			other, err = r.chosenFor(kernel, c, "fp32")
-		}
-	}
-	if err == nil && other.Seconds < best.Seconds {
-		best = other
-	}
-	return best, err
-}
-
-func (r *runner) chosenFor(kernel string, c bench.Config, precision string) (choice, error) {
-	at := model{kernel, precision, c.HiddenSize}
-	best, ok := r.chosen[at]
-	if ok {
-		return best, nil
-	}
-	best, err := r.fastest(kernel, c, precision)
-	if err == nil {
-		r.chosen[at] = best
-	}
-	return best, err
-}
-
-// model is what a choice depends on.
-type model struct {
-	kernel, precision string
-	hidden            int
-}
-
-// recall takes choices from the JSON file of an earlier run.
-func (r *runner) recall(path string) error {
-	r.chosen = map[model]choice{}
-	if path == "" {
-		return nil
-	}
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	var d document
-	if err := json.Unmarshal(raw, &d); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	for _, t := range d.Tried {
-		r.chosen[model{t.Kernel, t.Best.Precision, t.Hidden}] = t.Best
-	}
-	return nil
-}
-
-// fastest tries the options one after the other, each with the best of those
-// before it.
-func (r *runner) fastest(kernel string, c bench.Config, precision string) (choice, error) {
-	caps := peer.Capabilities(kernel)
-	best := choice{Threads: r.threads, Capability: caps[0], Wait: "active", Precision: precision, Cast: "step", Attention: "bmm"}
-	steps := [][]func(*choice){{func(*choice) {}}}
-	if r.threads > 1 {
-		steps = append(steps, []func(*choice){
-			func(x *choice) { x.Wait = "passive" },
-			func(x *choice) { x.Threads = 1 },
-		})
-	}
-	for _, other := range caps[1:] {
-		steps = append(steps, []func(*choice){func(x *choice) { x.Capability = other }})
-	}
-	if precision == "bf16" {
-		steps = append(steps, []func(*choice){func(x *choice) { x.Cast = "call" }})
-	}
-	steps = append(steps, []func(*choice){func(x *choice) { x.Attention = "einsum" }})
-	for _, options := range steps {
-		base := best
-		for _, change := range options {
-			x := base
-			change(&x)
-			if err := r.try(kernel, c, &x); err != nil {
-				fmt.Fprintf(r.log, "  %s %s cannot: %v\n", c.Name, x, err)
-				continue
-			}
-			if best.Seconds == 0 || x.Seconds < best.Seconds {
-				best = x
-			}
-		}
-	}
-	if best.Seconds == 0 && precision == "fp32" {
-		return best, fmt.Errorf("the peer runs in none of its ways")
-	}
-	return best, nil
-}
-
-func (r *runner) try(kernel string, c bench.Config, x *choice) error {
-	p, err := r.python.Start(kernel, x.environment())
-	if err != nil {
-		return err
-	}
-	defer p.Close()
-	if err := first(p, x.open(c)); err != nil {
-		return err
-	}
-	_, err = bench.Quiet([]*bench.Process{p}, func() error {
-		reply, err := p.Do(bench.Request{Op: "step", Times: 1})
-		if err == nil {
-			x.Seconds = slices.Min(reply.Seconds)
-		}
-		return err
-	})
-	fmt.Fprintf(r.log, "  tried %s %s: %.3f s\n", c.Name, x, x.Seconds)
-	return err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"deeploop/bench"
@@ -42,7 +43,7 @@ type result struct {
 	Ratio       bench.Spread `json:"times_faster"` // the peer's seconds over ours, within a round
 	OneThread   bench.Spread `json:"seconds_one_thread"`
 
-	Gigaflop  float64      `json:"gflop"` // of one step, hrm.Config.TrainStepFlops
+	Gigaflop  float64      `json:"gflop"` // of one step, ours.TrainStepFlops
 	Before    bench.Spread `json:"ceiling_before_gflops"`
 	After     bench.Spread `json:"ceiling_after_gflops"`
 	Share     bench.Spread `json:"ceiling_share"`
@@ -61,7 +62,7 @@ func (r *result) summarise() {
 	r.Seconds, r.OneThread, r.PeerSeconds = bench.SpreadOf(r.many.seconds), bench.SpreadOf(r.one.seconds), bench.SpreadOf(r.peer.seconds)
 	r.Ratio = bench.SpreadOf(bench.Ratios(r.peer.seconds, r.many.seconds))
 	r.Before, r.After = bench.SpreadOf(r.many.before), bench.SpreadOf(r.many.after)
-	r.Gigaflop = ours.TrainConfig(r.Config).Arch.TrainStepFlops(r.Config.BatchSize) / 1e9
+	r.Gigaflop = ours.TrainStepFlops(r.Config) / 1e9
 	share := func(s samples) bench.Spread {
 		rate := make([]float64, len(s.seconds))
 		for i, t := range s.seconds {
@@ -89,14 +90,21 @@ type document struct {
 // tried is the fastest way to run the peer for a kernel, precision and size.
 type tried struct {
 	Kernel string `json:"kernel"`
-	Hidden int    `json:"hidden_size"`
+	Size   string `json:"size"`
 	Best   choice `json:"best"`
 }
 
 func (d document) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "## Training step\n\n%s\n\n", d.Machine.Markdown())
-	b.WriteString("Seconds are minimum / median / maximum. A: 128 wide, 4 heads, 2+2 blocks, 100 cells, batch 64; B: 256, 4, 4+4, 100, 32; C: 512, 8, 4+4, 900, 1; C4: C at batch 4.\n\n")
+	fmt.Fprintf(&b, "## Training steps\n\n%s\n\nSeconds are minimum / median / maximum.\n\n", d.Machine.Markdown())
+	var told []string
+	for _, r := range d.Steps {
+		if !slices.Contains(told, r.Config.Name) {
+			told = append(told, r.Config.Name)
+			fmt.Fprintf(&b, "- %s: %s\n", r.Config.Name, r.Config.Describe())
+		}
+	}
+	b.WriteString("\n")
 	fmt.Fprintf(&b, "| size | precision | kernel | ours, s | ours on 1 thread, s | peer, s | peer's best | times faster | share of ceiling | ceiling before, after GFLOP/s | threads' gain (ceiling's) | peak memory, MB | disturbed |\n|%s\n", strings.Repeat(" --- |", 13))
 	for _, r := range d.Steps {
 		choice, peerMB := "-", "-"
