@@ -1,30 +1,185 @@
 package main
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/pflag"
 
+	"deeploop/internal/checkpoint"
 	"deeploop/internal/cli"
+	"deeploop/internal/command"
+	"deeploop/internal/kernel/pick"
+	"deeploop/lm"
+	"deeploop/lm/corpus"
 	"deeploop/lm/decode"
 	"deeploop/lm/tokens"
 )
 
-// modelFlags say which trained model a command uses.
+// modelFlags say which trained model a command uses, and how it computes.
 type modelFlags struct {
 	run, checkpoint string
+	last            bool
+	weights         string
+	loops           int
+	compute         command.Compute
+	flags           *pflag.FlagSet // that these were added to
 }
 
+// add registers the flags of a command that runs a model at one loop count.
 func (m *modelFlags) add(f *pflag.FlagSet) {
-	f.StringVar(&m.run, "run", "", "run folder `DIR` (default the newest below runs/)")
-	f.StringVar(&m.checkpoint, "checkpoint", "", "use this checkpoint `FILE` or folder instead of a run's best")
+	m.addAnyLoops(f)
+	f.IntVar(&m.loops, "loops", 0, "how often the stored blocks run (default as in the training)")
 }
+
+// addAnyLoops is add for a command with loop counts of its own.
+func (m *modelFlags) addAnyLoops(f *pflag.FlagSet) {
+	m.addCheckpoint(f)
+	m.compute.AddFlags(f, "as in the training")
+}
+
+// addCheckpoint registers those that name weights.
+func (m *modelFlags) addCheckpoint(f *pflag.FlagSet) {
+	m.flags = f
+	f.StringVar(&m.run, "run", "", "run folder `DIR` (default the newest below "+command.RunsFolder+"/)")
+	f.StringVar(&m.checkpoint, "checkpoint", "", "use this checkpoint `FILE` or folder instead of a run's best")
+	f.BoolVar(&m.last, "last", false, "the run's last checkpoint, not its best")
+	f.StringVar(&m.weights, "weights", "", "ema or raw (default ema where the run kept it)")
+}
+
+// openCheckpoint opens the checkpoint that the flags choose.
+func (m *modelFlags) openCheckpoint() (*checkpoint.Reader, lm.TrainConfig, error) {
+	var c lm.TrainConfig
+	if m.run != "" && m.checkpoint != "" {
+		return nil, c, cli.Usagef("--run and --checkpoint: choose one")
+	}
+	var args []string
+	if path := m.run + m.checkpoint; path != "" {
+		args = []string{path}
+	}
+	path, err := command.RunOrNewest("lm", lm.Kind, args)
+	if err != nil {
+		return nil, c, err
+	}
+	which := checkpoint.BestSaved
+	if m.last {
+		which = checkpoint.LastSaved
+	}
+	ck, err := checkpoint.OpenFound(path, which)
+	if err != nil {
+		return nil, c, err
+	}
+	if c, err = lm.CheckpointConfig(ck); err != nil {
+		ck.Close()
+		return nil, c, err
+	}
+	return ck, c, nil
+}
+
+// openCompute chooses the kernel, as in the training where nothing else is
+// asked for.
+func (m *modelFlags) openCompute(s *cli.Streams, c lm.TrainConfig) (pick.Choice, error) {
+	compute := m.compute
+	if compute.Precision == "" {
+		compute.Precision, compute.PrecisionFrom = c.Precision, "as in the training"
+	}
+	return compute.Open(s, m.flags.Changed("kernel"))
+}
+
+// openModel is the openFunc of the program.
+func openModel(s *cli.Streams, m modelFlags) (decode.Decoder, tokens.Tokenizer, func(), error) {
+	ck, c, err := m.openCheckpoint()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	defer ck.Close()
+	tok, err := checkpointTokenizer(ck)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if m.loops != 0 {
+		if m.loops < 1 || m.loops > maxLoops {
+			return nil, nil, nil, cli.Usagef("--loops is %d, expected 1 to %d", m.loops, maxLoops)
+		}
+		c.Arch = c.Arch.AtLoops(m.loops)
+	}
+	choice, err := m.openCompute(s, c)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	model, weights, err := lm.LoadModel(ck, c.Arch, choice.Precision, m.weights)
+	if err != nil {
+		choice.Backend.Close()
+		return nil, nil, nil, err
+	}
+	d, err := lm.NewDecoder(model, choice.Backend)
+	if err != nil {
+		choice.Backend.Close()
+		return nil, nil, nil, err
+	}
+	fmt.Fprintf(s.Err, "checkpoint %s: step %d, %s weights\n%s\n", ck.Dir(), ck.Step(), weights, model.ResidualReport())
+	return d, tok, func() { d.Close(); choice.Backend.Close() }, nil
+}
+
+// maxLoops bounds the loop counts of commands.
+const maxLoops = 1 << 10
 
 // openFunc opens the model that flags name, for one sequence at a time, with
 // its tokenizer. close gives its memory back.
 type openFunc func(s *cli.Streams, m modelFlags) (d decode.Decoder, t tokens.Tokenizer, close func(), err error)
 
-// openModel is the openFunc of the program.
-func openModel(*cli.Streams, modelFlags) (decode.Decoder, tokens.Tokenizer, func(), error) {
-	return nil, nil, nil, errors.New("open the model: this version cannot yet")
+// tokenizerOf returns the tokenizer that a checkpoint holds; nil where it holds
+// none (an imported model).
+func tokenizerOf(ck *checkpoint.Reader) (tokens.Tokenizer, error) {
+	if len(ck.Meta().Tokenizer) == 0 {
+		return nil, nil
+	}
+	return checkpointTokenizer(ck)
+}
+
+// openText opens a dataset for a trained model ("": the one it was trained
+// on), and refuses one of another tokenizer. of is for messages.
+func openText(path, of string, c lm.TrainConfig, trained tokens.Tokenizer) (*corpus.Dataset, error) {
+	if path == "" {
+		path = c.DataPath
+	}
+	if path == "" {
+		return nil, cli.Usagef("checkpoint %s does not say which dataset it was trained on; name one with --data DIR", of)
+	}
+	d, err := corpus.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	have := c.Arch
+	have.Vocabulary(d.Tokenizer.VocabSize())
+	switch {
+	case have.VocabSize != c.Arch.VocabSize:
+		err = cli.Usagef("dataset %s has tokenizer %s with %d ids, checkpoint %s was trained on a vocabulary of %d; prepare the text with the tokenizer of the training",
+			path, d.Tokenizer.Name(), d.Tokenizer.VocabSize(), of, c.Arch.VocabSize)
+	case trained != nil && !sameTokenizer(d.Tokenizer, trained):
+		err = cli.Usagef("dataset %s has tokenizer %s with %d ids, checkpoint %s was trained with another: %s with %d ids; prepare the text with that one",
+			path, d.Tokenizer.Name(), d.Tokenizer.VocabSize(), of, trained.Name(), trained.VocabSize())
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+// sameTokenizer compares all ids.
+func sameTokenizer(a, b tokens.Tokenizer) bool {
+	var x, y bytes.Buffer
+	return tokens.Save(&x, a) == nil && tokens.Save(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
+}
+
+// splitOf returns a split by its name.
+func splitOf(d *corpus.Dataset, name string) (*corpus.Split, error) {
+	switch name {
+	case "val":
+		return d.Val, nil
+	case "train":
+		return d.Train, nil
+	}
+	return nil, cli.Usagef("--split is %q, expected val or train", name)
 }

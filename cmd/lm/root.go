@@ -22,11 +22,14 @@ func newRootCmd(s *cli.Streams) *cobra.Command {
 		Use:   program,
 		Short: "Train looped language models and use them",
 		Example: `  lm train                       the embedded sample text, into a new folder under runs/
-  lm plot && lm inspect          the newest run`,
+  lm plot && lm inspect          the newest run
+  lm eval && lm generate         its best checkpoint`,
 		Version: cli.Version(pick.Available()),
 	}
 	root.AddCommand(
 		newPrepareCmd(s), newShowCmd(s), newTrainCmd(s), newBenchCmd(s),
+		newEvalCmd(s), newSuiteCmd(s, openModel), newGenerateCmd(s, openModel), newServeCmd(s, openModel),
+		newExportCmd(s), newImportCmd(s), newDiagnoseCmd(s),
 		command.NewPlotCmd(s, program, lm.Kind, []string{"loss", "bits_per_byte"}, plotExample),
 		command.NewInspectCmd(s, program, lm.Kind, newTrainSettings().Schema),
 	)

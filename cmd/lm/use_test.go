@@ -109,9 +109,10 @@ func TestGenerateExplainsMistakes(t *testing.T) {
 	code, _, errs = use(t, "", open, "generate")
 	require.Equal(t, cli.ExitUsage, code)
 	require.Contains(t, errs, "give a --prompt")
+	t.Chdir(t.TempDir())
 	code, _, errs = use(t, "", openModel, "generate")
-	require.Equal(t, cli.ExitFailure, code)
-	require.Contains(t, errs, "open the model")
+	require.Equal(t, cli.ExitUsage, code)
+	require.Contains(t, errs, "find a run: none below runs/")
 }
 
 func TestControlCharactersDoNotReachATerminal(t *testing.T) {

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"deeploop/internal/cli"
+	"deeploop/internal/files"
+	"deeploop/internal/kernel"
+	"deeploop/lm"
+	"deeploop/lm/tokens"
+)
+
+// exportOptions are the flags of lm export.
+type exportOptions struct {
+	model modelFlags
+	out   string
+	dtype string
+	force bool
+}
+
+func newExportCmd(s *cli.Streams) *cobra.Command {
+	var o exportOptions
+	cmd := &cobra.Command{
+		Use:   "export",
+		Short: "Write a trained model for other programs",
+		Long: `Write a trained model into a folder: ` + lm.ExportTensors + ` with the weights,
+` + lm.ExportConfig + ` with the architecture, ` + lm.ExportTokenizer + `. lm import reads it back,
+exactly in fp32. The configuration's "resolved" has what follows from its other
+keys (alpha, the width of the MLP), so that a reader needs no rule of ours.`,
+		Example: `  lm export --run runs/a --out exported
+  lm export --checkpoint runs/a/checkpoints/step-00000500 --weights raw --dtype bf16 --out exported`,
+		RunE: func(*cobra.Command, []string) error { return exportRun(s, o) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	o.model.addCheckpoint(f)
+	f.StringVar(&o.out, "out", "", "`DIR` to write into, made where it does not exist (required)")
+	f.StringVar(&o.dtype, "dtype", "fp32", "type of the weights: fp32, or bf16 (rounded)")
+	f.BoolVar(&o.force, "force", false, "replace an exported model")
+	return cmd
+}
+
+func exportRun(s *cli.Streams, o exportOptions) error {
+	act, name := kernel.Float32, lm.Float32Name
+	switch o.dtype {
+	case "fp32":
+	case "bf16":
+		act, name = kernel.BFloat16, lm.BFloat16Name
+	default:
+		return cli.Usagef("--dtype is %q, expected fp32 or bf16", o.dtype)
+	}
+	if o.out == "" {
+		return cli.Usagef("--out is missing: the folder to write into")
+	}
+	ck, c, err := o.model.openCheckpoint()
+	if err != nil {
+		return err
+	}
+	defer ck.Close()
+	tok, err := checkpointTokenizer(ck)
+	if err != nil {
+		return err
+	}
+	m, weights, err := lm.LoadModel(ck, c.Arch, kernel.Float32, o.model.weights)
+	if err != nil {
+		return err
+	}
+	config, err := json.MarshalIndent(lm.Exported{
+		Architecture: lm.ExportArchitecture, Version: lm.ExportVersion, Config: c.Arch, Resolved: m.Resolved(),
+		Tokenizer: tok.Name(), TokenizerSize: tok.VocabSize(), Separator: tok.Separator(),
+		Type: name, Weights: weights, Step: ck.Step(), Program: programName(),
+	}, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", lm.ExportConfig, err)
+	}
+	if err := exportFolder(o.out, o.force); err != nil {
+		return err
+	}
+	path := func(name string) string { return filepath.Join(o.out, name) }
+	// The configuration last: without it a folder is no model.
+	err = errors.Join(
+		files.Write(path(lm.ExportTensors), func(w io.Writer) error { return m.WriteTensors(w, act) }),
+		files.Write(path(lm.ExportTokenizer), func(w io.Writer) error { return tokens.Save(w, tok) }),
+	)
+	if err == nil {
+		err = files.WriteFile(path(lm.ExportConfig), append(config, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	fmt.Fprintf(s.Out, "wrote %s: %d parameters in %s, %s weights of step %d\n", o.out, c.Arch.NumParams(), name, weights, ck.Step())
+	return nil
+}
+
+// exportFolder makes the folder, and clears the way in one that has a model.
+func exportFolder(dir string, force bool) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return cli.Usagef("export: %w", err)
+	}
+	if len(entries) > 0 {
+		raw, err := os.ReadFile(filepath.Join(dir, lm.ExportConfig))
+		if err != nil || !bytes.Contains(raw, []byte(`"`+lm.ExportArchitecture+`"`)) {
+			return cli.Usagef("export: folder %s is not empty and holds no exported model; choose another --out", dir)
+		}
+		if !force {
+			return cli.Usagef("export: folder %s holds an exported model already; replace it with --force, or choose another --out", dir)
+		}
+		if err := os.Remove(filepath.Join(dir, lm.ExportConfig)); err != nil {
+			return fmt.Errorf("export: %w", err)
+		}
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	return nil
+}
+
+// programName is the version that writes files.
+func programName() string { return "lm " + cli.Number + " (" + cli.Commit() + ")" }

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"deeploop/internal/checkpoint"
+	"deeploop/internal/cli"
+	"deeploop/internal/safetensors"
+	"deeploop/internal/train"
+	"deeploop/lm"
+	"deeploop/lm/tokens"
+)
+
+// importOptions are the flags of lm import.
+type importOptions struct {
+	run, config, tokenizer, prefix string
+}
+
+func newImportCmd(s *cli.Streams) *cobra.Command {
+	var o importOptions
+	cmd := &cobra.Command{
+		Use:   "import DIR|FILE",
+		Short: "Make a run of an exported model",
+		Long: `Read a model that lm export or another program wrote, a folder or its
+` + lm.ExportTensors + `, and make a run of it that lm eval, lm generate and lm
+serve can use. It has one checkpoint, of weights alone. Tensors that are
+missing, left over or of another shape are named, and nothing is written then.`,
+		Example: `  lm import exported --run runs/imported
+  lm import weights.safetensors --config config.json --prefix init. --run runs/imported`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return cli.Usagef("name one exported model, a folder or a file; there are %d arguments", len(args))
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return importRun(s, o, args[0]) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&o.run, "run", "", "run folder `DIR` to make (required)")
+	f.StringVar(&o.config, "config", "", "configuration `FILE` (default "+lm.ExportConfig+" beside the tensors)")
+	f.StringVar(&o.tokenizer, "tokenizer", "", "tokenizer `FILE` (default "+lm.ExportTokenizer+" beside the tensors)")
+	f.StringVar(&o.prefix, "prefix", "", "read the tensors whose names begin so, and no others")
+	return cmd
+}
+
+func importRun(s *cli.Streams, o importOptions, path string) (err error) {
+	if o.run == "" {
+		return cli.Usagef("--run is missing: the run folder to make")
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return cli.Usagef("import: %w", err)
+	}
+	if info.IsDir() {
+		path = filepath.Join(path, lm.ExportTensors)
+	}
+	dir := filepath.Dir(path)
+	if o.config == "" {
+		o.config = filepath.Join(dir, lm.ExportConfig)
+	}
+	if o.tokenizer == "" {
+		o.tokenizer = filepath.Join(dir, lm.ExportTokenizer)
+	}
+	e, tok, err := readDescription(o)
+	if err != nil {
+		return err
+	}
+	f, err := safetensors.Open(path)
+	if err != nil {
+		return cli.Usagef("import: %w", err)
+	}
+	defer f.Close()
+	m, err := lm.Import(e, f, o.prefix)
+	if err != nil {
+		return err
+	}
+	run, err := train.Open(train.Folder{Dir: o.run, How: train.New, Now: time.Now})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, run.Close()) }()
+	c := lm.PresetLaptop() // only the architecture counts
+	c.Arch = e.Config
+	config, err := json.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("import: %w", err)
+	}
+	var set checkpoint.Set
+	m.State(&set)
+	store := checkpoint.Store{Dir: filepath.Join(o.run, checkpoint.Folder)}
+	ref, err := store.Save(e.Step, checkpoint.Meta{Kind: lm.Kind, Program: programName(), Config: config, Tokenizer: tok}, &set)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(s.Out, "wrote %s: %d parameters\n%s\n", store.Path(ref), e.NumParams(), m.ResidualReport())
+	if tok == nil {
+		fmt.Fprint(s.Err, "no tokenizer came with the model: commands that read or write text need one (--tokenizer)\n")
+	}
+	return nil
+}
+
+// readDescription reads configuration and tokenizer; a tokenizer that is not
+// there is nil where no flag names it.
+func readDescription(o importOptions) (lm.Exported, []byte, error) {
+	f, err := os.Open(o.config)
+	if err != nil {
+		return lm.Exported{}, nil, cli.Usagef("import: %w; name the configuration with --config FILE", err)
+	}
+	defer f.Close()
+	e, err := lm.ReadExported(f, o.config)
+	if err != nil {
+		return e, nil, err
+	}
+	raw, err := os.ReadFile(o.tokenizer)
+	if errors.Is(err, fs.ErrNotExist) && filepath.Base(o.tokenizer) == lm.ExportTokenizer {
+		return e, nil, nil
+	}
+	if err != nil {
+		return e, nil, cli.Usagef("import: %w", err)
+	}
+	tok, err := tokens.Load(bytes.NewReader(raw))
+	if err != nil {
+		return e, nil, cli.Usagef("import: %s: %w", o.tokenizer, err)
+	}
+	have := e.Config
+	have.Vocabulary(tok.VocabSize())
+	if have.VocabSize != e.VocabSize {
+		return e, nil, cli.Usagef("import: %s has %d ids, the model's vocab_size is %d", o.tokenizer, tok.VocabSize(), e.VocabSize)
+	}
+	return e, raw, nil
+}

@@ -1,0 +1,276 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"deeploop/internal/cli"
+	"deeploop/internal/files"
+	"deeploop/internal/kernel"
+	"deeploop/internal/safetensors"
+	"deeploop/lm"
+	"deeploop/lm/tokens"
+)
+
+// succeed runs a command that must.
+func succeed(t *testing.T, args ...string) (out, errs string) {
+	t.Helper()
+	code, out, errs := lmProgram.Call(args...)
+	require.Equal(t, cli.ExitOK, code, "%v: %s", args, errs)
+	return out, errs
+}
+
+// refuse runs a command that must not.
+func refuse(t *testing.T, says string, args ...string) {
+	t.Helper()
+	code, out, errs := lmProgram.Call(args...)
+	require.Equal(t, cli.ExitUsage, code, "%v: %s%s", args, out, errs)
+	require.Contains(t, errs, says)
+	require.NotContains(t, errs, "goroutine")
+}
+
+// writeModel writes a fresh model for bytes as another program would.
+func writeModel(t *testing.T, dir string, change func(*lm.Config)) {
+	t.Helper()
+	tok := tokens.Byte()
+	c := lm.PresetTesting().Arch
+	if change != nil {
+		change(&c)
+	}
+	c.Vocabulary(tok.VocabSize())
+	m, err := lm.NewModel(c, kernel.Float32, 3)
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	path := func(name string) string { return filepath.Join(dir, name) }
+	require.NoError(t, files.Write(path(lm.ExportTensors), func(w io.Writer) error { return m.WriteTensors(w, kernel.Float32) }))
+	require.NoError(t, files.Write(path(lm.ExportTokenizer), func(w io.Writer) error { return tokens.Save(w, tok) }))
+	raw, err := json.Marshal(lm.Exported{
+		Architecture: lm.ExportArchitecture, Version: lm.ExportVersion, Config: c, Resolved: m.Resolved(),
+		Tokenizer: tok.Name(), TokenizerSize: tok.VocabSize(), Separator: tok.Separator(), Type: lm.Float32Name, Weights: lm.WeightsRaw, Step: 7,
+	})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path(lm.ExportConfig), raw, 0o644))
+}
+
+// useFolder makes a folder with a run, runs/a, and datasets of bytes and
+// characters, and works in it.
+func useFolder(t *testing.T) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	t.Setenv("DEEPLOOP_KERNEL", "ref")
+	var text strings.Builder
+	for i := range 400 {
+		text.WriteString(strconv.Itoa(i*i) + " squares; ")
+	}
+	require.NoError(t, os.WriteFile("a.txt", []byte(text.String()), 0o644))
+	succeed(t, "prepare", "--input", "a.txt", "--tokenizer", "byte", "--out", "data/bytes")
+	succeed(t, "prepare", "--input", "a.txt", "--tokenizer", "char", "--out", "data/chars")
+	writeModel(t, "exported", nil)
+	succeed(t, "import", "exported", "--run", "runs/a")
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return b
+}
+
+func TestExportAndImportRoundTrip(t *testing.T) {
+	useFolder(t)
+	out, _ := succeed(t, "export", "--run", "runs/a", "--out", "again")
+	require.Contains(t, out, "wrote again: ")
+	require.Contains(t, out, "raw weights of step 7")
+	require.Equal(t, read(t, "exported/model.safetensors"), read(t, "again/model.safetensors"))
+	require.Equal(t, read(t, "exported/tokenizer.json"), read(t, "again/tokenizer.json"))
+	var a, b lm.Exported
+	require.NoError(t, json.Unmarshal(read(t, "exported/config.json"), &a))
+	require.NoError(t, json.Unmarshal(read(t, "again/config.json"), &b))
+	require.Contains(t, b.Program, "lm ")
+	b.Program = ""
+	require.Equal(t, a, b)
+
+	succeed(t, "export", "--checkpoint", "runs/a/checkpoints/step-00000007", "--out", "half", "--dtype", "bf16")
+	require.Less(t, 2*len(read(t, "half/model.safetensors"))-len(read(t, "exported/model.safetensors")), 4096)
+	succeed(t, "import", "half/model.safetensors", "--run", "runs/half")
+	succeed(t, "export", "--run", "runs/half", "--out", "half2", "--dtype", "bf16")
+	require.Equal(t, read(t, "half/model.safetensors"), read(t, "half2/model.safetensors"))
+
+	refuse(t, "holds an exported model already; replace it with --force", "export", "--run", "runs/a", "--out", "again")
+	succeed(t, "export", "--run", "runs/a", "--out", "again", "--force")
+	refuse(t, "is not empty and holds no exported model", "export", "--run", "runs/a", "--out", "data/bytes", "--force")
+	refuse(t, "--out is missing", "export", "--run", "runs/a")
+	refuse(t, `--dtype is "fp16"`, "export", "--run", "runs/a", "--out", "x", "--dtype", "fp16")
+	refuse(t, "the run kept no average", "export", "--run", "runs/a", "--out", "x", "--weights", "ema")
+	require.NoDirExists(t, "x")
+}
+
+func TestImportSaysWhatIsWrong(t *testing.T) {
+	useFolder(t)
+	refuse(t, "exists already and is not empty", "import", "exported", "--run", "runs/a")
+	refuse(t, "--run is missing", "import", "exported")
+	refuse(t, "name one exported model", "import", "--run", "runs/b")
+	refuse(t, "no such file", "import", "nowhere", "--run", "runs/b")
+	refuse(t, "name the configuration with --config", "import", "data/bytes/manifest.json", "--run", "runs/b")
+
+	writeModel(t, "deep", func(c *lm.Config) { c.Layers = 2 })
+	require.NoError(t, os.WriteFile("deep/model.safetensors", read(t, "exported/model.safetensors"), 0o644))
+	refuse(t, "blocks.1.attn.qkv.weight [96 32] is missing", "import", "deep", "--run", "runs/b")
+	refuse(t, "x.embed.weight [257 32] is missing", "import", "exported", "--prefix", "x.", "--run", "runs/b")
+	require.NoError(t, os.WriteFile("deep/model.safetensors", []byte("no tensors here"), 0o644))
+	refuse(t, "import: deep/model.safetensors", "import", "deep", "--run", "runs/b")
+	require.NoDirExists(t, "runs/b", "nothing was made")
+
+	require.NoError(t, os.WriteFile("exported/tokenizer.json", read(t, "data/chars/tokenizer.json"), 0o644))
+	refuse(t, "the model's vocab_size is 257", "import", "exported", "--run", "runs/b")
+	require.NoError(t, os.Remove("exported/tokenizer.json"))
+	_, errs := succeed(t, "import", "exported", "--run", "runs/b")
+	require.Contains(t, errs, "no tokenizer came with the model")
+	refuse(t, "has no tokenizer", "generate", "--run", "runs/b", "--prompt", "a")
+	succeed(t, "eval", "--run", "runs/b", "--data", "data/bytes", "--quiet")
+}
+
+func TestEvalMeasuresLoss(t *testing.T) {
+	useFolder(t)
+	out, errs := succeed(t, "eval", "--run", "runs/a", "--data", "data/bytes", "--loops", "2,1,4")
+	require.Contains(t, out, "val split of data/bytes")
+	require.Contains(t, errs, "step 7, raw weights")
+
+	out, _ = succeed(t, "eval", "--run", "runs/a", "--data", "data/bytes", "--split", "train", "--loops", "2,1", "--tokens", "500", "--json", "--quiet")
+	var r evalReport
+	require.NoError(t, json.Unmarshal([]byte(out), &r))
+	require.Equal(t, 7, r.Step)
+	require.Equal(t, "fp32", r.Precision)
+	require.Equal(t, "train", r.Split)
+	require.NotEmpty(t, r.DataHash)
+	require.Len(t, r.Results, 2)
+	for i, loops := range []int{2, 1} {
+		v := r.Results[i]
+		require.Equal(t, loops, v.Loops)
+		require.Equal(t, 499, v.Tokens)
+		require.InDelta(t, math.Log(257), v.Loss, .3, "a fresh model guesses")
+		require.InEpsilon(t, v.Loss/math.Ln2, v.BitsPerByte, 1e-9, "a byte is a token")
+	}
+
+	refuse(t, "has tokenizer char with", "eval", "--run", "runs/a", "--data", "data/chars")
+	refuse(t, "does not say which dataset", "eval", "--run", "runs/a")
+	refuse(t, "--loops holds 0", "eval", "--run", "runs/a", "--data", "data/bytes", "--loops", "1,0")
+	refuse(t, `--split is "test"`, "eval", "--run", "runs/a", "--data", "data/bytes", "--split", "test")
+	refuse(t, "--tokens is 1", "eval", "--run", "runs/a", "--data", "data/bytes", "--tokens", "1")
+	refuse(t, "choose one", "eval", "--run", "runs/a", "--checkpoint", "runs/a", "--data", "data/bytes")
+	refuse(t, "expected ema or raw", "eval", "--run", "runs/a", "--data", "data/bytes", "--weights", "best")
+	refuse(t, "holds none", "eval", "--run", "data", "--data", "data/bytes")
+}
+
+func TestEvalDumpsLogits(t *testing.T) {
+	useFolder(t)
+	_, errs := succeed(t, "eval", "--run", "runs/a", "--data", "data/bytes", "--loops", "3,1", "--batch", "3", "--dump-logits", "l.safetensors")
+	require.Contains(t, errs, "wrote l.safetensors: logits of 3 sequences of 32 tokens at 3 loops")
+	f, err := safetensors.Open("l.safetensors")
+	require.NoError(t, err)
+	defer f.Close()
+	require.Equal(t, []int{3, 32}, f.Tensors["tokens"].Shape)
+	require.Equal(t, []int{3, 32, 257}, f.Tensors["logits"].Shape)
+	require.Equal(t, "3", f.Metadata["loops"])
+	ids, err := f.Int32s("tokens")
+	require.NoError(t, err)
+	require.Equal(t, []byte(strconv.Itoa(0)), read(t, "a.txt")[:1])
+	for _, id := range ids {
+		require.Less(t, id, int32(257))
+	}
+	logits, err := f.Float32s("logits")
+	require.NoError(t, err)
+
+	// The loss of these logits is the one that is reported for these tokens.
+	out, _ := succeed(t, "eval", "--run", "runs/a", "--data", "data/bytes", "--loops", "3", "--tokens", "33", "--json", "--quiet")
+	var r evalReport
+	require.NoError(t, json.Unmarshal([]byte(out), &r))
+	sum := 0.0
+	for i := range 32 {
+		row := logits[i*257 : (i+1)*257]
+		total := 0.0
+		for _, v := range row {
+			total += math.Exp(float64(v))
+		}
+		sum += math.Log(total) - float64(row[ids[i+1]])
+	}
+	require.InEpsilon(t, sum/32, r.Results[0].Loss, 1e-5)
+
+	refuse(t, "is no safetensors file", "eval", "--run", "runs/a", "--data", "data/bytes", "--dump-logits", "a.txt")
+	succeed(t, "eval", "--run", "runs/a", "--data", "data/bytes", "--dump-logits", "l.safetensors", "--quiet")
+}
+
+func TestEvalAsksSuites(t *testing.T) {
+	useFolder(t)
+	out, _ := succeed(t, "eval", "--run", "runs/a", "--suite", "sample", "--shots", "0,1", "--json", "--quiet")
+	var r evalReport
+	require.NoError(t, json.Unmarshal([]byte(out), &r))
+	require.Empty(t, r.Results, "only suites were asked for")
+	require.Len(t, r.Suites, 2)
+	require.Equal(t, 1, r.Suites[1].Results[0].Shots)
+	out, _ = succeed(t, "eval", "--run", "runs/a", "--suite", "sample", "--data", "data/bytes")
+	require.Contains(t, out, "nats per token")
+	require.Contains(t, out, "questions")
+	refuse(t, "no such file", "eval", "--run", "runs/a", "--suite", "none.jsonl")
+	refuse(t, "--shots holds -1", "eval", "--run", "runs/a", "--suite", "sample", "--shots", "-1")
+}
+
+func TestDiagnoseKappa(t *testing.T) {
+	useFolder(t)
+	out, _ := succeed(t, "diagnose", "kappa", "--run", "runs/a", "--data", "data/bytes", "--split", "train", "--batches", "2", "--json", "--quiet")
+	var r kappaReport
+	require.NoError(t, json.Unmarshal([]byte(out), &r))
+	require.Equal(t, 2, r.Visits)
+	require.Len(t, r.Sublayers, 2)
+	require.NotNil(t, r.CosineMean)
+	for _, a := range r.Sublayers {
+		require.Len(t, a.Norms, 2)
+		require.Greater(t, a.KappaG, 0.)
+		require.LessOrEqual(t, a.KappaG, 2.)
+		require.LessOrEqual(t, a.KappaG, r.KappaGMax)
+	}
+	out, errs := succeed(t, "diagnose", "kappa", "--run", "runs/a", "--data", "data/bytes", "--split", "train")
+	require.Contains(t, out, "blocks.0.attn")
+	require.Contains(t, out, "kappa_G: max ")
+	require.Contains(t, errs, "measuring")
+
+	writeModel(t, "untied", func(c *lm.Config) { c.Layers, c.Loops = 4, 1 })
+	succeed(t, "import", "untied", "--run", "runs/untied")
+	args := []string{"diagnose", "kappa", "--run", "runs/untied", "--data", "data/bytes", "--split", "train", "--json", "--quiet"}
+	out, _ = succeed(t, args...)
+	r = kappaReport{}
+	require.NoError(t, json.Unmarshal([]byte(out), &r))
+	require.Equal(t, 1, r.Visits)
+	require.Nil(t, r.CosineMean)
+	require.InDelta(t, 1, r.KappaGMax, 1e-9)
+	out, _ = succeed(t, append(args, "--group", "2")...)
+	r = kappaReport{}
+	require.NoError(t, json.Unmarshal([]byte(out), &r))
+	require.Equal(t, 2, r.Visits)
+	require.Len(t, r.Sublayers, 4)
+	require.NotNil(t, r.CosineMean)
+
+	refuse(t, "expected a divisor of the model's 4 layers", append(args, "--group", "3")...)
+	refuse(t, "not 100000; use a smaller --batches", append(args, "--batches", "100000")...)
+	refuse(t, "numbers of at least 1", append(args, "--batches", "0")...)
+}
+
+func TestGenerateWithATrainedModel(t *testing.T) {
+	useFolder(t)
+	a, errs := succeed(t, "generate", "--run", "runs/a", "--prompt", "12", "--tokens", "10")
+	require.Contains(t, errs, "drawn: 10 tokens")
+	b, _ := succeed(t, "generate", "--run", "runs/a", "--prompt", "12", "--tokens", "10", "--quiet")
+	require.Equal(t, a, b)
+	c, errs := succeed(t, "generate", "--run", "runs/a", "--prompt", "12", "--tokens", "10", "--loops", "4")
+	require.Contains(t, errs, "4 loops")
+	require.NotEqual(t, a, c)
+	refuse(t, "--loops is 5000", "generate", "--run", "runs/a", "--prompt", "1", "--loops", "5000")
+}
