@@ -46,11 +46,20 @@ var names = deeploop.Names{
 // one seed are the same for every placement before beta, kernel and precision.
 func NewModel(c Config, act kernel.DType, seed uint64) (*Model, error) {
 	s := rng.NewStream(seed, "weights")
-	return newModel(c, act, func(w kernel.Buf, std float64) {
-		for i := range w.Len() {
-			w.SetAt(i, s.NormFloat64()*std)
+	return newModel(c, act, func(w kernel.Buf, std float64) { fillNormal(s, w, std) })
+}
+
+// fillNormal draws normal numbers with a standard deviation.
+func fillNormal(s *rng.Stream, w kernel.Buf, std float64) {
+	if w.Type() == kernel.Float32 {
+		for x := w.Float32s(); len(x) > 0; x = x[1:] {
+			x[0] = float32(s.NormFloat64() * std)
 		}
-	})
+		return
+	}
+	for i := range w.Len() {
+		w.SetAt(i, s.NormFloat64()*std)
+	}
 }
 
 // newModel makes a model with matrices filled by draw.
