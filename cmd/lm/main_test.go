@@ -2,13 +2,11 @@ package main
 
 import (
 	"bytes"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"deeploop/internal/cli"
-	"deeploop/internal/command/commandtest"
 )
 
 func TestProgramAnswers(t *testing.T) {
@@ -29,10 +27,4 @@ func TestProgramAnswers(t *testing.T) {
 		require.Contains(t, out.String(), c.out)
 		require.Contains(t, errs.String(), c.err)
 	}
-}
-
-// Every command in help texts exists, with its flags.
-func TestCommandsInTextsExist(t *testing.T) {
-	root := newRootCmd(&cli.Streams{In: strings.NewReader(""), Out: &bytes.Buffer{}, Err: &bytes.Buffer{}})
-	require.Greater(t, commandtest.CommandsExist(t, root), 10)
 }
