@@ -140,7 +140,7 @@ func TestConvertSaysWhatIsWrong(t *testing.T) {
 		{"sciq", `[{"question":"q"`, "", "row 1: not valid JSON"},
 		{"sciq", `[`, "", "the list does not end"},
 		{"sciq", `[]`, "", "no rows"},
-		{"sciq", "PAR1\x15\x04", "", "this is a parquet file"},
+		{"sciq", "PAR1\x15\x04", "", "the parquet data is cut or damaged"},
 		{"sciq", ``, "", "no rows"},
 		{"sciq", `[3]`, "", "row 1: a JSON number, expected an object"},
 		{"sciq", "{}\n{", "", "rows:1: no \"support\""},

@@ -14,12 +14,12 @@ import (
 // row is a record of a data set, whatever file it came from.
 type row map[string]any
 
-// eachRow reads JSON lines, or one JSON array of objects. number counts rows
-// from 1; in JSON lines it is the line.
+// eachRow reads JSON lines, one JSON array of objects, or parquet. number counts
+// rows from 1; in JSON lines it is the line.
 func eachRow(r io.Reader, name string, visit func(number int, r row) error) error {
 	b := bufio.NewReader(r)
 	if head, _ := b.Peek(4); string(head) == "PAR1" { // what cannot be read is found below
-		return &Error{name, 0, "this is a parquet file; convert it to JSON lines first, as with pandas.read_parquet(...).to_json(..., orient=\"records\", lines=True)"}
+		return eachParquetRow(b, name, visit)
 	}
 	array, err := beginsArray(b)
 	if err != nil {
