@@ -23,11 +23,12 @@ func CommandsExist(t *testing.T, root *cobra.Command, texts ...string) (seen int
 	command := regexp.MustCompile("(?:^|[`;&] *)" + root.Name() + " ([a-z][a-z-]*)([^`#&;\n]*)")
 	for _, line := range strings.Split(strings.Join(texts, "\n"), "\n") {
 		for _, m := range command.FindAllStringSubmatch(strings.TrimSpace(line), -1) {
-			cmd, _, err := root.Find([]string{m[1]})
+			cmd, _, err := root.Find(strings.Fields(m[1] + m[2])) // subcommands too
 			require.NoError(t, err, line)
 			require.True(t, cmd != root, line)
+			cmd.InitDefaultHelpFlag()
 			for _, f := range longFlag.FindAllStringSubmatch(m[2], -1) {
-				require.NotNil(t, cmd.Flags().Lookup(f[1]), "%s has no flag --%s: %s", m[1], f[1], line)
+				require.NotNil(t, cmd.Flags().Lookup(f[1]), "%s has no flag --%s: %s", cmd.CommandPath(), f[1], line)
 			}
 			seen++
 		}
