@@ -7,6 +7,8 @@ package bench
 import (
 	"fmt"
 	"strings"
+
+	"deeploop/internal/wording"
 )
 
 // Config is the size of a model and its batch, with the reference's names.
@@ -63,7 +65,7 @@ var Configs = []Config{
 func (c Config) Describe() string {
 	what := fmt.Sprintf("HRM, %d+%d blocks", c.HLayers, c.LLayers)
 	if c.Model == LM {
-		what = fmt.Sprintf("looped language model, %d blocks, %d loops, vocabulary %d", c.Layers, c.Loops, c.VocabSize)
+		what = fmt.Sprintf("looped language model, %s, %s, vocabulary %d", wording.Count(c.Layers, "block"), wording.Count(c.Loops, "loop"), c.VocabSize)
 	}
 	return fmt.Sprintf("%s, %d wide, %d heads, %d positions, batch %d", what, c.HiddenSize, c.NumHeads, c.SeqLen, c.BatchSize)
 }

@@ -9,6 +9,7 @@ import (
 	"deeploop/internal/kernel"
 	"deeploop/internal/ops"
 	"deeploop/internal/rng"
+	"deeploop/internal/wording"
 )
 
 // Model is GPT-MHA-RoPE with looped blocks (DeepLoop, arXiv 2607.13491;
@@ -121,8 +122,8 @@ func (m *Model) Params() []*graph.Param {
 // ResidualReport tells the residual rule in force.
 func (m *Model) ResidualReport() string {
 	s := m.Blocks
-	return fmt.Sprintf("%d blocks, %d loops, placement %s, N=%d, alpha=%.4g, beta=%.4g",
-		m.Config.Layers, m.Config.Loops, s.Residual.Placement, s.Rule.N, s.Residual.Alpha, s.Beta)
+	return fmt.Sprintf("%s, %s, placement %s, N=%d, alpha=%.4g, beta=%.4g",
+		wording.Count(m.Config.Layers, "block"), wording.Count(m.Config.Loops, "loop"), s.Residual.Placement, s.Rule.N, s.Residual.Alpha, s.Beta)
 }
 
 // shape is that of batch sequences of t tokens from the first position on.

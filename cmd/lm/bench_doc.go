@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"deeploop/internal/command"
+	"deeploop/internal/wording"
 	"deeploop/lm"
 )
 
@@ -53,6 +54,6 @@ func (d benchDoc) text() string {
 	if c.CheckpointLoops {
 		again = ", loops computed again"
 	}
-	return fmt.Sprintf("hidden %d, %d heads, %d blocks, %d loops, MLP %d (%s), context %d, batch %d, vocabulary %d, %s%s: %d parameters\noperations     %s",
-		c.Hidden, c.Heads, c.Layers, c.Loops, c.MLPWidth, c.MLP, c.Context, c.Batch, c.Vocab, c.Placement, again, c.Parameters, flopsText(d.FlopsPerToken))
+	return fmt.Sprintf("hidden %d, %d heads, %s, %s, MLP %d (%s), context %d, batch %d, vocabulary %d, %s%s: %d parameters\noperations     %s",
+		c.Hidden, c.Heads, wording.Count(c.Layers, "block"), wording.Count(c.Loops, "loop"), c.MLPWidth, c.MLP, c.Context, c.Batch, c.Vocab, c.Placement, again, c.Parameters, flopsText(d.FlopsPerToken))
 }

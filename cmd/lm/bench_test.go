@@ -67,7 +67,7 @@ func TestBenchJSONOfEveryKernel(t *testing.T) {
 func TestBenchForPeople(t *testing.T) {
 	out, _ := ok(t, benchTiny+"--steps 20000 --profile --kernel ref --placement prenorm --quiet")
 	for _, want := range []string{
-		"hidden 16, 2 heads, 1 blocks, 2 loops, MLP 42 (swiglu), context 8, batch 2, vocabulary 65, prenorm: ", "operations     ", " per token: blocks ",
+		"hidden 16, 2 heads, 1 block, 2 loops, MLP 42 (swiglu), context 8, batch 2, vocabulary 65, prenorm: ", "operations     ", " per token: blocks ",
 		"kernel ref, fp32, 1 thread", "training step ", "evaluation batch ", "20000 steps take", "rest: graph and Go",
 	} {
 		require.Contains(t, out, want)

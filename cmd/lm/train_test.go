@@ -110,7 +110,7 @@ func TestTrainOnTheSampleLowersTheLoss(t *testing.T) {
 	t.Chdir(t.TempDir())
 	out, errs := ok(t, "train --preset testing --steps 300 --eval-steps 100 --eval-loops 1,4 --run runs/a")
 	for _, want := range []string{
-		"training on the embedded sample text", "model: 14656 trained parameters", "1 blocks, 2 loops, placement deeploop, N=2, alpha=2, beta=0.25",
+		"training on the embedded sample text", "model: 14656 trained parameters", "1 block, 2 loops, placement deeploop, N=2, alpha=2, beta=0.25",
 		"a step reads 128 tokens (4 sequences of 32)", "per token: blocks 49 kFLOP, attention 8.19 kFLOP, head 4.42 kFLOP",
 		"--data=sample", "tok/s", "grad ", "% of ceiling", "bits/byte ", "at R=1 ", "at R=4 ", "finished at step 300 of 300",
 	} {

@@ -1,5 +1,5 @@
 // Package wording phrases what messages of several packages say: lists of
-// names, sizes, and the name that was probably meant.
+// names, counts, sizes, and the name that was probably meant.
 package wording
 
 import (
@@ -13,6 +13,14 @@ func List(names []string, most int) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
 	}
 	return strings.Join(names, ", ")
+}
+
+// Count is a number of things: "1 block", "2 blocks".
+func Count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // Bytes is a size in MB or GB, powers of 1000.

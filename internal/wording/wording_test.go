@@ -31,6 +31,12 @@ func TestList(t *testing.T) {
 	require.Equal(t, "a, b and 1 more", List([]string{"a", "b", "c"}, 2))
 }
 
+func TestCount(t *testing.T) {
+	require.Equal(t, "0 blocks", Count(0, "block"))
+	require.Equal(t, "1 block", Count(1, "block"))
+	require.Equal(t, "2 blocks", Count(2, "block"))
+}
+
 func TestBytes(t *testing.T) {
 	require.Equal(t, "5.2 MB", Bytes(5_242_880))
 	require.Equal(t, "1.80 GB", Bytes(1.8e9))
