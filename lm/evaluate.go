@@ -2,10 +2,12 @@ package lm
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"deeploop/internal/kernel"
 	"deeploop/internal/ops"
+	"deeploop/internal/runlog"
 )
 
 // Validation is the loss on a split at one loop count.
@@ -16,6 +18,17 @@ type Validation struct {
 	Accuracy    float64 `json:"accuracy"`      // share of tokens that were the most likely one
 	Tokens      int     `json:"tokens"`        // predicted
 	Bytes       int     `json:"bytes"`         // of the predicted tokens
+}
+
+// MarshalJSON writes figures that are not finite, those of a model that
+// diverged, as package runlog does.
+func (v Validation) MarshalJSON() ([]byte, error) {
+	type plain Validation
+	return json.Marshal(struct {
+		plain
+		Loss        runlog.Number `json:"loss"`
+		BitsPerByte runlog.Number `json:"bits_per_byte"`
+	}{plain(v), runlog.Number(v.Loss), runlog.Number(v.BitsPerByte)})
 }
 
 // Validate measures the first limit tokens of a split (0: all) at each loop

@@ -92,9 +92,11 @@ func (j *Job) measureKappa(done int) (runlog.Metrics, error) {
 	if err != nil {
 		return nil, err
 	}
-	return runlog.Metrics{
-		"kappa_G_max": r.Max(), "kappa_G_median": r.Median(), "kappa_cosine_mean": r.MeanCosine(),
-	}, nil
+	m := runlog.Metrics{"kappa_G_max": r.Max(), "kappa_G_median": r.Median()}
+	if j.config.Arch.Loops > 1 {
+		m["kappa_cosine_mean"] = r.MeanCosine()
+	}
+	return m, nil
 }
 
 // Evaluate measures the validation split at every loop count asked for, with

@@ -42,11 +42,10 @@ func (k *Kappa) Group(blocks int) error {
 
 // Agreement is the result for one sublayer.
 type Agreement struct {
-	Sublayer string  `json:"sublayer"` // blocks.0.attn
-	KappaG   float64 `json:"kappa_g"`
-	// Cosine is NaN with a single round, or where a gradient is zero.
-	Cosine float64   `json:"-"`
-	Norms  []float64 `json:"norms"` // |G_r| of each round
+	Sublayer string    // blocks.0.attn
+	KappaG   float64   // NaN where all gradients are zero
+	Cosine   float64   // NaN with a single visit, or where a gradient is zero
+	Norms    []float64 // |G_r| of each visit
 }
 
 // Agreements are those of all sublayers.
@@ -175,29 +174,25 @@ func dot(a, b kernel.Buf) float64 {
 	return s
 }
 
-// Max and Median are those of kappa_G over sublayers, MeanCosine the mean of
-// the cosines (0 with a single round).
-func (as Agreements) Max() float64 {
-	v := as.kappas()
-	return v[len(v)-1]
-}
+// Max is the largest kappa_G of a sublayer; NaN where one is.
+func (as Agreements) Max() float64 { return slices.Max(as.kappas()) }
 
+// Median is the median of kappa_G over the sublayers.
 func (as Agreements) Median() float64 {
 	v := as.kappas()
 	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }
 
+// MeanCosine is the mean of the cosines over the sublayers; NaN where one is.
 func (as Agreements) MeanCosine() float64 {
 	s := 0.0
 	for _, a := range as {
-		if math.IsNaN(a.Cosine) {
-			return 0
-		}
 		s += a.Cosine
 	}
 	return s / float64(len(as))
 }
 
+// kappas returns kappa_G of the sublayers in rising order.
 func (as Agreements) kappas() []float64 {
 	v := make([]float64, len(as))
 	for i, a := range as {

@@ -23,7 +23,7 @@ func openEvaluated(o evalOptions) (*checkpoint.Reader, error) {
 	if path != "" {
 		args = []string{path}
 	}
-	path, err := command.RunOrNewest(program, hrm.Kind, args)
+	path, err := command.RunOrNewest(program, hrm.Kind, args, command.NewestRun)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"strings"
 	"text/tabwriter"
@@ -14,6 +13,7 @@ import (
 
 	"deeploop/internal/cli"
 	"deeploop/internal/command"
+	"deeploop/internal/runlog"
 	"deeploop/internal/train"
 	"deeploop/lm"
 )
@@ -76,15 +76,18 @@ type kappaReport struct {
 	Batches      int             `json:"batches"`
 	Tokens       int             `json:"tokens"` // of a batch
 	Visits       int             `json:"visits"` // of each sublayer
-	KappaGMax    float64         `json:"kappa_g_max"`
-	KappaGMedian float64         `json:"kappa_g_median"`
-	CosineMean   *float64        `json:"cosine_mean"` // null with one visit
+	KappaGMax    runlog.Number   `json:"kappa_g_max"`
+	KappaGMedian runlog.Number   `json:"kappa_g_median"`
+	CosineMean   *runlog.Number  `json:"cosine_mean"` // null with one visit
 	Sublayers    []sublayerKappa `json:"sublayers"`
 }
 
+// sublayerKappa is lm.Agreement in JSON.
 type sublayerKappa struct {
-	lm.Agreement
-	Cosine *float64 `json:"cosine"` // null with one visit
+	Sublayer string          `json:"sublayer"`
+	KappaG   runlog.Number   `json:"kappa_g"`
+	Cosine   *runlog.Number  `json:"cosine"` // null with one visit
+	Norms    []runlog.Number `json:"norms"`
 }
 
 func kappaRun(ctx context.Context, s *cli.Streams, o kappaOptions) error {
@@ -102,7 +105,7 @@ func kappaRun(ctx context.Context, s *cli.Streams, o kappaOptions) error {
 	if err != nil {
 		return err
 	}
-	d, err := openText(o.data, ck.Dir(), c, trained)
+	d, err := openText(s, o.data, ck.Dir(), c, trained)
 	if err != nil {
 		return err
 	}
@@ -168,24 +171,23 @@ func kappaRun(ctx context.Context, s *cli.Streams, o kappaOptions) error {
 }
 
 func (r *kappaReport) fill(as lm.Agreements) {
-	number := func(v float64) *float64 {
-		if math.IsNaN(v) {
+	r.Visits = len(as[0].Norms)
+	cosine := func(v float64) *runlog.Number {
+		if r.Visits == 1 {
 			return nil
 		}
-		return &v
+		n := runlog.Number(v)
+		return &n
 	}
-	r.Visits = len(as[0].Norms)
-	r.KappaGMax, r.KappaGMedian = as.Max(), as.Median()
-	if r.Visits > 1 {
-		r.CosineMean = number(as.MeanCosine())
-	}
+	r.KappaGMax, r.KappaGMedian = runlog.Number(as.Max()), runlog.Number(as.Median())
+	r.CosineMean = cosine(as.MeanCosine())
 	for _, a := range as {
-		r.Sublayers = append(r.Sublayers, sublayerKappa{a, number(a.Cosine)})
+		r.Sublayers = append(r.Sublayers, sublayerKappa{a.Sublayer, runlog.Number(a.KappaG), cosine(a.Cosine), runlog.Numbers(a.Norms)})
 	}
 }
 
 func (r *kappaReport) print(w io.Writer) error {
-	text := func(v *float64) string {
+	text := func(v *runlog.Number) string {
 		if v == nil {
 			return "-"
 		}

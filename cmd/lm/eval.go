@@ -200,7 +200,7 @@ func (e *evaluation) openData() error {
 	if e.tok, err = tokenizerOf(e.ck); err != nil {
 		return err
 	}
-	if e.data, err = openText(o.data, e.ck.Dir(), e.config, e.tok); err != nil {
+	if e.data, err = openText(e.s, o.data, e.ck.Dir(), e.config, e.tok); err != nil {
 		return err
 	}
 	e.tok = e.data.Tokenizer
@@ -251,9 +251,6 @@ func (e *evaluation) measure(ctx context.Context) error {
 func (e *evaluation) losses(ctx context.Context, batch int) error {
 	r := &e.report
 	r.Data, r.DataHash, r.Split = e.data.Path, e.data.Hash, e.o.split
-	for _, w := range e.data.Warnings {
-		fmt.Fprintln(e.s.Err, w)
-	}
 	f, err := lm.NewValidation(e.model, e.choice.Backend, batch)
 	if err != nil {
 		return err

@@ -223,6 +223,50 @@ func TestEvalAsksSuites(t *testing.T) {
 	refuse(t, "--shots holds -1", "eval", "--run", "runs/a", "--suite", "sample", "--shots", "-1")
 }
 
+// A model that diverged is measured like any other; JSON has no NaN.
+func TestFiguresThatAreNotFiniteAreWritten(t *testing.T) {
+	useFolder(t)
+	writeModel(t, "nan", func(c *lm.Config) { c.Placement, c.P, c.InnerNorm = "prenorm", 0, false })
+	weights := read(t, "nan/model.safetensors")
+	copy(weights[len(weights)-4:], []byte{0, 0, 0xc0, 0x7f}) // the last float32
+	require.NoError(t, os.WriteFile("nan/model.safetensors", weights, 0o644))
+	succeed(t, "import", "nan", "--run", "runs/nan")
+	out, _ := succeed(t, "eval", "--run", "runs/nan", "--data", "data/bytes", "--json", "--quiet")
+	require.Contains(t, out, `"loss": "NaN"`)
+	require.Contains(t, out, `"bits_per_byte": "NaN"`)
+	require.Equal(t, 1, strings.Count(out, `"loss"`))
+	out, _ = succeed(t, "eval", "--run", "runs/nan", "--data", "data/bytes", "--quiet")
+	require.Contains(t, out, "NaN")
+	out, _ = succeed(t, "diagnose", "kappa", "--run", "runs/nan", "--data", "data/bytes", "--split", "train", "--batches", "1", "--json", "--quiet")
+	require.Contains(t, out, `"kappa_g_max": "NaN"`)
+	require.Contains(t, out, `"cosine_mean": "NaN"`)
+}
+
+// An imported model is a run that can be used, and no training to plot or
+// continue.
+func TestNewestRunMayBeImported(t *testing.T) {
+	useFolder(t)
+	out, _ := succeed(t, "eval", "--data", "data/bytes", "--json", "--quiet")
+	require.Contains(t, out, "runs/a")
+	succeed(t, "inspect")
+	refuse(t, "find a run: none below runs/", "plot")
+	refuse(t, "no run below runs/", "train", "--resume")
+}
+
+// What was trained on the embedded sample is measured on it.
+func TestSampleTextIsADatasetEverywhere(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("DEEPLOOP_KERNEL", "ref")
+	succeed(t, "train", "--preset", "testing", "--steps", "1", "--eval-tokens", "65", "--run", "runs/a", "--quiet")
+	out, _ := succeed(t, "eval", "--tokens", "65", "--quiet")
+	require.Contains(t, out, "val split of the embedded sample text")
+	out, _ = succeed(t, "diagnose", "kappa", "--data", "sample", "--batches", "1", "--quiet")
+	require.Contains(t, out, "kappa_G: max ")
+	named, _ := succeed(t, "show", "sample")
+	without, _ := succeed(t, "show")
+	require.Equal(t, without, named)
+}
+
 func TestDiagnoseKappa(t *testing.T) {
 	useFolder(t)
 	out, _ := succeed(t, "diagnose", "kappa", "--run", "runs/a", "--data", "data/bytes", "--split", "train", "--batches", "2", "--json", "--quiet")
@@ -250,7 +294,7 @@ func TestDiagnoseKappa(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(out), &r))
 	require.Equal(t, 1, r.Visits)
 	require.Nil(t, r.CosineMean)
-	require.InDelta(t, 1, r.KappaGMax, 1e-9)
+	require.InDelta(t, 1, float64(r.KappaGMax), 1e-9)
 	out, _ = succeed(t, append(args, "--group", "2")...)
 	r = kappaReport{}
 	require.NoError(t, json.Unmarshal([]byte(out), &r))

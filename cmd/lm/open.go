@@ -58,7 +58,7 @@ func (m *modelFlags) openCheckpoint() (*checkpoint.Reader, lm.TrainConfig, error
 	if path := m.run + m.checkpoint; path != "" {
 		args = []string{path}
 	}
-	path, err := command.RunOrNewest("lm", lm.Kind, args)
+	path, err := command.RunOrNewest(program, lm.Kind, args, command.NewestRun)
 	if err != nil {
 		return nil, c, err
 	}
@@ -140,14 +140,14 @@ func tokenizerOf(ck *checkpoint.Reader) (tokens.Tokenizer, error) {
 
 // openText opens a dataset for a trained model ("": the one it was trained
 // on), and refuses one of another tokenizer. of is for messages.
-func openText(path, of string, c lm.TrainConfig, trained tokens.Tokenizer) (*corpus.Dataset, error) {
+func openText(s *cli.Streams, path, of string, c lm.TrainConfig, trained tokens.Tokenizer) (*corpus.Dataset, error) {
 	if path == "" {
 		path = c.DataPath
 	}
 	if path == "" {
 		return nil, cli.Usagef("checkpoint %s does not say which dataset it was trained on; name one with --data DIR", of)
 	}
-	d, err := corpus.Open(path)
+	d, err := openData(s, path)
 	if err != nil {
 		return nil, err
 	}

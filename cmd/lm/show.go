@@ -26,7 +26,8 @@ func newShowCmd(s *cli.Streams) *cobra.Command {
 		Long: `Tell what a dataset holds, and show some of it with | between tokens.
 
 DATA is a folder that lm prepare wrote, or tokens of llm.c or nanoGPT: a .bin
-file, or a folder of them. Without DATA the embedded sample text is shown.`,
+file, or a folder of them. Without DATA, or with sample, the embedded sample
+text is shown.`,
 		Example: `  lm show data/shakespeare
   lm show data/books --split val --at 100000 --tokens 50
   lm show fineweb_val_000000.bin`,
@@ -40,11 +41,11 @@ file, or a folder of them. Without DATA the embedded sample text is shown.`,
 }
 
 func showRun(s *cli.Streams, opt showOptions, args []string) error {
-	open := func() (*corpus.Dataset, error) { return corpus.Sample("char") }
+	path := sampleData
 	if len(args) > 0 {
-		open = func() (*corpus.Dataset, error) { return corpus.Open(args[0]) }
+		path = args[0]
 	}
-	d, err := open()
+	d, err := openData(s, path)
 	if err != nil {
 		return err
 	}
@@ -57,9 +58,6 @@ func showRun(s *cli.Streams, opt showOptions, args []string) error {
 		return cli.Usagef("show: --tokens is %d, expected 0 to %d", opt.tokens, 1<<20)
 	case opt.at < 0 || opt.at > split.Len():
 		return cli.Usagef("show: --at is %d, expected 0 to %d, the tokens of %s", opt.at, split.Len(), opt.split)
-	}
-	for _, w := range d.Warnings {
-		fmt.Fprintln(s.Err, "warning:", w)
 	}
 	fmt.Fprintf(s.Out, "%s: %s\n", d.Path, d.Format)
 	fmt.Fprintf(s.Out, "  tokenizer    %s, %d ids\n", d.Tokenizer.Name(), d.Tokenizer.VocabSize())

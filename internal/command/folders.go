@@ -25,6 +25,12 @@ const (
 // last, of those that accept (nil: all of them); of equally old ones the last
 // by name. It returns "" when there is none.
 func NewestFolder(parent, marker string, accept func(dir string) bool) (string, error) {
+	return newest(parent, []string{marker}, accept)
+}
+
+// newest is NewestFolder with several markers, of which a folder has one at
+// least: the first that it has says how old it is.
+func newest(parent string, markers []string, accept func(dir string) bool) (string, error) {
 	entries, err := os.ReadDir(parent)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
@@ -39,11 +45,12 @@ func NewestFolder(parent, marker string, accept func(dir string) bool) (string, 
 	var all []found
 	for _, e := range entries {
 		dir := filepath.Join(parent, e.Name())
-		info, err := os.Stat(filepath.Join(dir, marker))
-		if err != nil {
-			continue // not one of ours, or not finished
+		for _, marker := range markers { // a folder without: not one of ours, or not finished
+			if info, err := os.Stat(filepath.Join(dir, marker)); err == nil {
+				all = append(all, found{dir, info.ModTime()})
+				break
+			}
 		}
-		all = append(all, found{dir, info.ModTime()})
 	}
 	slices.SortFunc(all, func(a, b found) int { return cmp.Or(b.when.Compare(a.when), cmp.Compare(b.dir, a.dir)) })
 	for _, f := range all {
@@ -54,26 +61,39 @@ func NewestFolder(parent, marker string, accept func(dir string) bool) (string, 
 	return "", nil
 }
 
-// NewestRun returns the newest run of models of this kind, "" when there is
-// none. A run that has no readable checkpoint yet counts as one.
+// NewestTraining returns the newest run in which a model of this kind was
+// trained, "" when there is none. A run that has no readable checkpoint yet
+// counts as one.
+func NewestTraining(kind string) (string, error) {
+	return newest(RunsFolder, []string{train.MetricsFile}, ofKind(kind))
+}
+
+// NewestRun is NewestTraining that also takes runs of imported models, which
+// have checkpoints and no metrics.
 func NewestRun(kind string) (string, error) {
-	return NewestFolder(RunsFolder, train.MetricsFile, func(dir string) bool {
+	return newest(RunsFolder, []string{train.MetricsFile, checkpoint.Folder}, ofKind(kind))
+}
+
+// ofKind accepts runs of models of this kind.
+func ofKind(kind string) func(dir string) bool {
+	return func(dir string) bool {
 		ck, err := checkpoint.OpenFound(dir, checkpoint.LastSaved)
 		if err != nil {
 			return true // whoever opens it says what is wrong
 		}
 		defer ck.Close()
 		return ck.Meta().Kind == kind
-	})
+	}
 }
 
-// RunOrNewest returns the only argument, or the newest run of this kind.
-// program trains such runs, for the message where there is none.
-func RunOrNewest(program, kind string, args []string) (string, error) {
+// RunOrNewest returns the only argument, or what newest (NewestRun,
+// NewestTraining) finds of this kind. program trains such runs, for the message
+// where there is none.
+func RunOrNewest(program, kind string, args []string, newest func(kind string) (string, error)) (string, error) {
 	if len(args) > 0 {
 		return args[0], nil
 	}
-	dir, err := NewestRun(kind)
+	dir, err := newest(kind)
 	if err == nil && dir == "" {
 		err = cli.Usagef("find a run: none below %s/; train one with %s train, or name a folder", RunsFolder, program)
 	}

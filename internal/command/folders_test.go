@@ -53,7 +53,7 @@ func TestNewRunFolderIsNeverAnOldOne(t *testing.T) {
 // Both programs put runs into one folder; each takes its own for the newest.
 func TestNewestRunIsOneOfItsKind(t *testing.T) {
 	t.Chdir(t.TempDir())
-	_, err := RunOrNewest("lm", "lm", nil)
+	_, err := RunOrNewest("lm", "lm", nil, NewestRun)
 	require.ErrorContains(t, err, "train one with lm train")
 	for i, kind := range []string{"lm", "hrm"} {
 		run := filepath.Join(RunsFolder, kind)
@@ -65,12 +65,28 @@ func TestNewestRunIsOneOfItsKind(t *testing.T) {
 		commandtest.Touch(t, i, run, train.MetricsFile)
 	}
 	for _, kind := range []string{"lm", "hrm"} {
-		got, err := RunOrNewest("x", kind, nil)
+		got, err := RunOrNewest("x", kind, nil, NewestRun)
 		require.NoError(t, err)
 		require.Equal(t, filepath.Join(RunsFolder, kind), got)
 	}
-	commandtest.Touch(t, 9, RunsFolder, "young", train.MetricsFile)
+	// An imported model has checkpoints and no metrics.
+	imported := filepath.Join(RunsFolder, "imported")
+	store := checkpoint.Store{Dir: filepath.Join(imported, checkpoint.Folder)}
+	var set checkpoint.Set
+	set.Tensor(checkpoint.Weights, "w", []int{1}, []float32{1})
+	_, err = store.Save(1, checkpoint.Meta{Kind: "lm", Config: []byte("{}")}, &set)
+	require.NoError(t, err)
 	got, err := NewestRun("lm")
+	require.NoError(t, err)
+	require.Equal(t, imported, got)
+	got, err = NewestTraining("lm")
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(RunsFolder, "lm"), got)
+
+	future := time.Now().Add(time.Hour)
+	commandtest.Touch(t, 9, RunsFolder, "young", train.MetricsFile)
+	require.NoError(t, os.Chtimes(filepath.Join(RunsFolder, "young", train.MetricsFile), future, future))
+	got, err = NewestRun("lm")
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(RunsFolder, "young"), got, "it has no checkpoint yet")
 }

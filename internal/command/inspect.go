@@ -52,7 +52,7 @@ wherever they ran and however often they were interrupted.`,
 }
 
 func inspectRun(w io.Writer, o inspectOptions, args []string) error {
-	path, err := RunOrNewest(o.program, o.kind, args)
+	path, err := RunOrNewest(o.program, o.kind, args, NewestRun)
 	if err != nil {
 		return err
 	}

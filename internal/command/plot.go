@@ -48,7 +48,7 @@ newest one below runs/ when nothing is named.`,
 
 func plotRun(s *cli.Streams, o plotOptions, runs []string) error {
 	if len(runs) == 0 {
-		run, err := RunOrNewest(o.program, o.kind, nil)
+		run, err := RunOrNewest(o.program, o.kind, nil, NewestTraining)
 		if err != nil {
 			return err
 		}

@@ -78,7 +78,7 @@ func (t *Training[T]) Plan(o *TrainOptions[T], now time.Time) (*Plan[T], error) 
 func (t *Training[T]) resumeFrom(p *Plan[T], o *TrainOptions[T], base *T) error {
 	if p.Run == "" {
 		var err error
-		if p.Run, err = NewestRun(t.Kind); err != nil {
+		if p.Run, err = NewestTraining(t.Kind); err != nil {
 			return err
 		}
 		if p.Run == "" {

@@ -60,6 +60,22 @@ func (l Line) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// Number is a number in a JSON document as Line writes it: one that is not
+// finite is a string.
+type Number float64
+
+// MarshalJSON writes the number.
+func (n Number) MarshalJSON() ([]byte, error) { return []byte(number(float64(n))), nil }
+
+// Numbers converts a list.
+func Numbers(v []float64) []Number {
+	n := make([]Number, len(v))
+	for i, x := range v {
+		n[i] = Number(x)
+	}
+	return n
+}
+
 func number(v float64) string {
 	switch {
 	case math.IsNaN(v):
