@@ -55,8 +55,9 @@ const (
 )
 
 // Init draws a weight [Rows, Cols] = [out, in]; the stack scales it by beta
-// afterwards. residual tells a matrix whose result is added to the stream.
-type Init func(p *graph.Param, residual bool)
+// afterwards. fanOut is out of each of the matrices that p stacks (q, k and v;
+// gate and up). residual tells a matrix whose result is added to the stream.
+type Init func(p *graph.Param, fanOut int, residual bool)
 
 // NewStack makes the blocks with weights drawn by init, in the order qkv, o,
 // gate_up, down of each block. t is the master type.
@@ -93,10 +94,10 @@ func NewStack(c StackConfig, t kernel.DType, init Init) *Stack {
 			Down:   graph.NewParam(prefix+n.Down, t, c.D, c.F),
 			Gated:  !c.MLP.Plain, Activation: c.MLP.Activation,
 		}
-		init(bl.QKV, false)
-		init(bl.O, true)
-		init(bl.GateUp, false)
-		init(bl.Down, true)
+		init(bl.QKV, c.D, false)
+		init(bl.O, c.D, true)
+		init(bl.GateUp, c.F, false)
+		init(bl.Down, c.D, true)
 		bl.scale(s.Beta, c.SwiGLUBeta)
 		if c.Placement != PreNorm {
 			bl.Attn.OutGain, bl.MLP.OutGain = gain(prefix+n.AttnOut), gain(prefix+n.MLPOut)

@@ -79,14 +79,14 @@ func newModel(c Config, act kernel.DType, draw func(b kernel.Buf, std float64)) 
 		return nil, err
 	}
 	t, d := act.Master(), c.HiddenSize
-	lecun := func(p *graph.Param, _ bool) { draw(p.Data, 1/math.Sqrt(float64(p.Cols))) }
+	lecun := func(p *graph.Param, _ int, _ bool) { draw(p.Data, 1/math.Sqrt(float64(p.Cols))) }
 	embStd := 1 / math.Sqrt(float64(d))
 
 	m := &Model{Config: c, Act: act, schedule: schedule}
 	m.EmbedTokens = graph.NewParam("embed_tokens.embedding_weight", t, c.VocabSize, d)
 	draw(m.EmbedTokens.Data, embStd)
 	m.LMHead = graph.NewParam("lm_head.weight", t, c.VocabSize, d)
-	lecun(m.LMHead, false)
+	lecun(m.LMHead, c.VocabSize, false)
 	m.QHead = graph.NewParam("q_head.weight", t, 2, d)
 	m.QHeadBias = graph.NewParam("q_head.bias", t, 1, 2)
 	for i := range 2 {

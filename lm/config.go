@@ -120,8 +120,9 @@ func (c Config) blockWeights() int {
 }
 
 // hiddenStd is the standard deviation of a block's matrix [out, in] before
-// beta. Those of prenorm that write to the residual stream get 1/√L more (gpt2:
-// 1/√(2L)); elsewhere beta does the like (A.5, B).
+// beta. Under ddl those of prenorm that write to the residual stream get 1/√L
+// more, under gpt2 1/√(2L), where L is init_depth's; with the other placements
+// beta replaces it (A.5). xavier has no such factor (B).
 func (c Config) hiddenStd(out, in int, residual bool) float64 {
 	depth := c.Layers
 	if c.InitDepth == DepthExecuted {

@@ -80,8 +80,8 @@ func newModel(c Config, act kernel.DType, draw func(w kernel.Buf, std float64)) 
 	if c.HasFinalNorm() && c.NormGain {
 		m.FinalGain = deeploop.Gain("final_norm.gain", t, d)
 	}
-	m.Blocks = deeploop.NewStack(c.stack(), t, func(p *graph.Param, residual bool) {
-		draw(p.Data, c.hiddenStd(p.Rows, p.Cols, residual))
+	m.Blocks = deeploop.NewStack(c.stack(), t, func(p *graph.Param, fanOut int, residual bool) {
+		draw(p.Data, c.hiddenStd(fanOut, p.Cols, residual))
 	})
 	m.cos, m.sin = kernel.RopeTables(t, c.Context, c.HeadDim(), c.RopeTheta)
 	return m, nil

@@ -372,14 +372,14 @@ func TestInitialisations(t *testing.T) {
 	c.MLPWidth = 256
 	for name, want := range map[string]struct {
 		change  func(*Config)
-		in, out float64 // qkv; attention output
+		in, out float64 // each of q, k and v; attention output
 	}{
 		"ddl executed":  {func(c *Config) {}, .5 / math.Sqrt(96), .5 / math.Sqrt(96) / math.Sqrt(8)},
 		"ddl stored":    {func(c *Config) { c.InitDepth = DepthStored }, .5 / math.Sqrt(96), .5 / math.Sqrt(96) / math.Sqrt(2)},
 		"ddl postnorm":  {func(c *Config) { c.Placement = string(deeploop.PostNorm) }, .5 / math.Sqrt(96), .5 / math.Sqrt(96)},
 		"gpt2 executed": {func(c *Config) { c.Init = InitGPT2 }, .02, .02 / math.Sqrt(16)},
 		"gpt2 stored":   {func(c *Config) { c.Init, c.InitDepth = InitGPT2, DepthStored }, .02, .02 / math.Sqrt(4)},
-		"xavier":        {func(c *Config) { c.Init = InitXavier }, math.Sqrt(2. / (4 * 96)), math.Sqrt(2. / (2 * 96))},
+		"xavier":        {func(c *Config) { c.Init = InitXavier }, math.Sqrt(2. / (2 * 96)), math.Sqrt(2. / (2 * 96))},
 	} {
 		c := c
 		want.change(&c)
