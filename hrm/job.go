@@ -114,22 +114,8 @@ const SelectionMetric = "selection"
 // Check finds weights, moments, averages and task embeddings that are not
 // finite.
 func (j *Job) Check() error {
-	if err := optim.FiniteWeights(j.backend, j.Params); err != nil {
+	if err := optim.FiniteState(j.backend, j.Params, j.EMA); err != nil {
 		return err
-	}
-	for _, p := range j.Params {
-		for _, moment := range []kernel.Buf{p.M, p.V} {
-			if err := optim.Finite(j.backend, "moment", p.Name, moment); err != nil {
-				return err
-			}
-		}
-	}
-	if j.EMA != nil {
-		for i, a := range j.EMA.Avg {
-			if err := optim.Finite(j.backend, "average", j.Params[i].Name, a); err != nil {
-				return err
-			}
-		}
 	}
 	return optim.Finite(j.backend, "weight", "puzzle_emb.weights", j.Model.PuzzleTable)
 }
@@ -139,14 +125,7 @@ func (j *Job) State(s *checkpoint.Set) {
 	m := j.Model
 	m.state(s)
 	weights := m.Params()
-	for i, p := range j.Params {
-		shape := weights[i].Shape()
-		s.Tensor(checkpoint.Optimizer, p.Name+".exp_avg", shape, p.M)
-		s.Tensor(checkpoint.Optimizer, p.Name+".exp_avg_sq", shape, p.V)
-		if j.EMA != nil {
-			s.Tensor(checkpoint.EMA, p.Name, shape, j.EMA.Avg[i])
-		}
-	}
+	train.AdamState(s, j.Params, func(i int) []int { return weights[i].Shape() }, j.EMA)
 	s.Value(checkpoint.Optimizer, "adam_steps", &j.Adam.Steps)
 	s.Value(checkpoint.Optimizer, "steps", &j.StepsDone)
 	b, t, d := j.Segment.Batch, m.Config.SeqLen, m.Config.HiddenSize

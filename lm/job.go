@@ -137,36 +137,14 @@ const SelectionMetric = "loss"
 
 // Check finds weights, moments and averages that are not finite.
 func (j *Job) Check() error {
-	if err := optim.FiniteWeights(j.backend, j.Params); err != nil {
-		return err
-	}
-	for i, p := range j.Params {
-		for _, moment := range []kernel.Buf{p.M, p.V} {
-			if err := optim.Finite(j.backend, "moment", p.Name, moment); err != nil {
-				return err
-			}
-		}
-		if j.EMA != nil {
-			if err := optim.Finite(j.backend, "average", p.Name, j.EMA.Avg[i]); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return optim.FiniteState(j.backend, j.Params, j.EMA)
 }
 
 // State lists everything the next steps depend on.
 func (j *Job) State(s *checkpoint.Set) {
 	j.Model.State(s)
 	weights := j.Model.Params()
-	for i, p := range j.Params {
-		shape := weights[i].Shape()
-		s.Tensor(checkpoint.Optimizer, p.Name+".exp_avg", shape, p.M)
-		s.Tensor(checkpoint.Optimizer, p.Name+".exp_avg_sq", shape, p.V)
-		if j.EMA != nil {
-			s.Tensor(checkpoint.EMA, p.Name, shape, j.EMA.Avg[i])
-		}
-	}
+	train.AdamState(s, j.Params, func(i int) []int { return weights[i].Shape() }, j.EMA)
 	s.Value(checkpoint.Optimizer, "adam_steps", &j.Adam.Steps)
 	s.Value(checkpoint.Optimizer, "steps", &j.StepsDone)
 	s.Value(checkpoint.Carry, "loader", &j.loader.Place)

@@ -81,6 +81,28 @@ func FiniteWeights(b kernel.Backend, params []Param) error {
 	return nil
 }
 
+// FiniteState checks everything that a later step starts from: weights, moments
+// and, where there is an ema, averages.
+func FiniteState(b kernel.Backend, params []Param, ema *EMA) error {
+	if err := FiniteWeights(b, params); err != nil {
+		return err
+	}
+	for i := range params {
+		p := &params[i]
+		for _, moment := range []kernel.Buf{p.M, p.V} {
+			if err := Finite(b, "moment", p.Name, moment); err != nil {
+				return err
+			}
+		}
+		if ema != nil {
+			if err := Finite(b, "average", p.Name, ema.Avg[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 func sumSquares(b kernel.Backend, what, name string, x kernel.Buf) (float64, error) {
 	s := b.SumSquares(x)
 	if !math.IsNaN(s) && !math.IsInf(s, 0) {

@@ -42,18 +42,16 @@
 //
 //	func (t *trainer) State(s *checkpoint.Set) {
 //		for i, p := range t.params {
-//			s.Tensor(checkpoint.Weights, p.Name, shape(p), p.W)
-//			s.Tensor(checkpoint.EMA, p.Name, shape(p), t.ema.Avg[i])
-//			s.Tensor(checkpoint.Optimizer, p.Name+".exp_avg", shape(p), p.M)
-//			s.Tensor(checkpoint.Optimizer, p.Name+".exp_avg_sq", shape(p), p.V)
+//			s.Tensor(checkpoint.Weights, p.Name, t.shape(i), p.W)
 //		}
+//		train.AdamState(s, t.params, t.shape, t.ema)
 //		s.Value(checkpoint.Optimizer, "steps", &t.adam.Steps)
 //		s.Value(checkpoint.Carry, "loader", &t.loader.Position)
 //		s.Value(checkpoint.Streams, "explore", t.explore)
 //	}
 //
 //	func (t *trainer) Restored(fresh ...string) error { return t.loader.Seek(t.loader.Position) }
-//	func (t *trainer) Check() error                   { return optim.FiniteWeights(t.backend, t.params) }
+//	func (t *trainer) Check() error                   { return optim.FiniteState(t.backend, t.params, t.ema) }
 //
 // Seams. Gradient accumulation lives in Step: several forward and backward
 // passes before one GradNorm, with the gradients zeroed before the first only.

@@ -15,9 +15,6 @@ import (
 //go:embed sample.txt
 var sampleText []byte
 
-// SampleTokenizers are the kinds that Sample takes.
-var SampleTokenizers = []string{tokens.CharName, tokens.ByteName}
-
 // Sample returns the embedded text as a dataset of the tokenizer char or byte:
 // the first 90 % are train, the rest val. It has no files, and Close does
 // nothing.
