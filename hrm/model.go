@@ -131,9 +131,23 @@ func (c Config) EffectiveDepth() int {
 	return c.HLayers + c.LCycles*c.LLayers
 }
 
+// stackNames are those of the reference's modules (sapientinc/HRM,
+// models/layers.py) under a module's name; the reference has no gains.
+func stackNames(module string) deeploop.Names {
+	return deeploop.Names{
+		Block: module + ".layers.%d.",
+		QKV:   "self_attn.qkv_proj.weight", O: "self_attn.o_proj.weight",
+		GateUp: "mlp.gate_up_proj.weight", Down: "mlp.down_proj.weight",
+		AttnIn: "attn_in_norm.weight", AttnOut: "attn_norm.weight",
+		MLPIn: "mlp_in_norm.weight", MLPOut: "mlp_norm.weight",
+		QNorm: "self_attn.q_norm.weight", KNorm: "self_attn.k_norm.weight",
+		Final: module + ".norm.weight",
+	}
+}
+
 func (c Config) stack(name string, blocks int, p, alpha, beta float64) deeploop.StackConfig {
 	return deeploop.StackConfig{
-		Names: deeploop.HRMNames(name), Blocks: blocks, D: c.HiddenSize, F: c.MLPWidth(),
+		Names: stackNames(name), Blocks: blocks, D: c.HiddenSize, F: c.MLPWidth(),
 		Placement: deeploop.Placement(c.Placement), InnerNorm: c.InnerNorm, Gain: c.NormGain,
 		Eps: c.RMSNormEps, Rule: deeploop.Rule{P: p, N: c.EffectiveDepth()},
 		Alpha: alpha, Beta: beta, SwiGLUBeta: c.SwiGLUBeta,
