@@ -16,7 +16,7 @@ type Decoder struct {
 	model   *Model
 	backend kernel.Backend
 	length  int
-	caches  [][]kernel.Buf // [R*K] of keys and values, each [heads, context, head width]
+	caches  []*ops.KVCache // [R*K], by round and block
 	current []*ops.KVCache // [K], what the graphs read: those of the present round
 	chunks  []*chunk       // by size, the largest first
 	logits  kernel.Buf     // [logitRows, V]
@@ -45,11 +45,11 @@ func NewDecoder(m *Model, backend kernel.Backend) (*Decoder, error) {
 	c := m.Config
 	d := &Decoder{model: m, backend: backend, row: make([]float32, c.VocabSize)}
 	for range c.Depth() {
-		n := c.Context * c.HiddenSize
-		d.caches = append(d.caches, []kernel.Buf{kernel.Alloc(m.Act, n), kernel.Alloc(m.Act, n)})
+		d.caches = append(d.caches, ops.NewKVCache(m.Act, c.NumHeads, c.Context, c.HeadDim()))
 	}
-	for _, kv := range d.caches[:c.Layers] {
-		d.current = append(d.current, &ops.KVCache{Keys: kv[0], Values: kv[1], Context: c.Context})
+	for _, first := range d.caches[:c.Layers] {
+		kv := *first
+		d.current = append(d.current, &kv)
 	}
 	d.logits = kernel.Alloc(m.Act.Master(), logitRows*c.VocabSize)
 	for _, n := range chunkSizes {
@@ -159,8 +159,8 @@ func (d *Decoder) run(k *chunk, ids []int32) error {
 	}
 	for r := range d.model.Config.Loops {
 		for i, c := range d.current {
-			kv := d.caches[r*len(d.current)+i]
-			c.Keys, c.Values, c.Past = kv[0], kv[1], d.length
+			*c = *d.caches[r*len(d.current)+i]
+			c.Past = d.length
 		}
 		if err := k.round.Run(); err != nil {
 			return err
