@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -162,9 +161,7 @@ func kappaRun(ctx context.Context, s *cli.Streams, o kappaOptions) error {
 	r := kappaReport{Checkpoint: ck.Dir(), Step: ck.Step(), Weights: weights, Data: d.Path, Split: o.split, Batches: o.batches, Tokens: tokens}
 	r.fill(lm.MeanOf(all))
 	if o.json {
-		e := json.NewEncoder(s.Out)
-		e.SetIndent("", "  ")
-		return e.Encode(r)
+		return writeJSON(s.Out, r)
 	}
 	fmt.Fprintf(s.Err, "checkpoint %s: step %d, %s weights\n%s\n", r.Checkpoint, r.Step, r.Weights, m.ResidualReport())
 	return r.print(s.Out)

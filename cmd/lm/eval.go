@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -137,9 +136,7 @@ func evalRun(ctx context.Context, s *cli.Streams, o evalOptions) error {
 		return err
 	}
 	if o.json {
-		enc := json.NewEncoder(s.Out)
-		enc.SetIndent("", "  ")
-		return enc.Encode(e.report)
+		return writeJSON(s.Out, e.report)
 	}
 	return e.report.print(s.Out)
 }

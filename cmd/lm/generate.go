@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"deeploop/internal/cli"
+	"deeploop/internal/command"
 	"deeploop/internal/train"
 	"deeploop/lm/decode"
 	"deeploop/lm/tokens"
@@ -96,10 +97,7 @@ func generateRun(ctx context.Context, s *cli.Streams, open openFunc, o generateO
 	if err != nil {
 		return err
 	}
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	ctx, stop := train.OnInterrupt(ctx, func(os.Signal) {})
+	ctx, stop := train.OnInterrupt(command.OrBackground(ctx), func(os.Signal) {})
 	defer stop()
 	w := &textWriter{w: s.Out, escape: cli.IsTerminal(s.Out), text: decode.NewText(o.stop...)}
 	if o.echo {

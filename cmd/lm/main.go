@@ -1,4 +1,5 @@
-// Command lm prepares text for looped language models.
+// Command lm prepares text, trains looped language models on it, and measures
+// and uses them.
 package main
 
 import (

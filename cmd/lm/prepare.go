@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"deeploop/internal/cli"
+	"deeploop/internal/command"
 	"deeploop/internal/train"
 	"deeploop/internal/wording"
 	"deeploop/lm/corpus"
@@ -79,7 +80,7 @@ something is changed, 2 when the folder is no dataset.`,
 }
 
 func prepareRun(ctx context.Context, s *cli.Streams, opt prepareOptions) error {
-	ctx, stop := train.OnInterrupt(orBackground(ctx), func(os.Signal) {})
+	ctx, stop := train.OnInterrupt(command.OrBackground(ctx), func(os.Signal) {})
 	defer stop()
 	show := newByteProgress(s.Err, opt.quiet)
 	m, err := corpus.Prepare(ctx, opt.inputs, opt.out, corpus.Options{
@@ -124,18 +125,12 @@ func printCounts(w io.Writer, name string, c corpus.Counts) {
 	fmt.Fprintf(w, "  %-12s %d tokens%s%s\n", name, c.Tokens, documents, perToken)
 }
 
+// writeJSON prints a document for programs.
 func writeJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
-}
-
-func orBackground(ctx context.Context) context.Context {
-	if ctx == nil {
-		return context.Background()
-	}
-	return ctx
 }
 
 // verifyRun checks a dataset.
@@ -150,7 +145,7 @@ func verifyRun(ctx context.Context, s *cli.Streams, opt prepareOptions, changed 
 		return err
 	}
 	defer d.Close()
-	ctx, stop := train.OnInterrupt(orBackground(ctx), func(os.Signal) {})
+	ctx, stop := train.OnInterrupt(command.OrBackground(ctx), func(os.Signal) {})
 	defer stop()
 	show := newByteProgress(s.Err, opt.quiet)
 	problems, err := d.Verify(ctx, func(done, total int64) { show.at("verifying", done, total) })

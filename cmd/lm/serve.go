@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"deeploop/internal/cli"
+	"deeploop/internal/command"
 	"deeploop/internal/train"
 	"deeploop/lm/serve"
 )
@@ -117,10 +118,7 @@ func serveRun(ctx context.Context, s *cli.Streams, open openFunc, o serveOptions
 	}
 	o.Log = slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: level}))
 	server := serve.New(d, tok, o.Options)
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	ctx, stop := train.OnInterrupt(ctx, func(os.Signal) {
+	ctx, stop := train.OnInterrupt(command.OrBackground(ctx), func(os.Signal) {
 		fmt.Fprintf(s.Err, "stopping: running requests have %v; a second signal ends them\n", o.Grace)
 	})
 	defer stop()

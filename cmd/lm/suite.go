@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,12 +9,11 @@ import (
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"deeploop/internal/cli"
-	"deeploop/internal/runlog"
+	"deeploop/internal/command"
 	"deeploop/internal/train"
 	"deeploop/lm/suite"
 )
@@ -100,12 +98,9 @@ func suiteRun(ctx context.Context, s *cli.Streams, open openFunc, o suiteOptions
 		return err
 	}
 	defer closeModel()
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	ctx, stop := train.OnInterrupt(ctx, func(os.Signal) {})
+	ctx, stop := train.OnInterrupt(command.OrBackground(ctx), func(os.Signal) {})
 	defer stop()
-	progress := &runlog.Progress{W: s.Err, Terminal: cli.IsTerminal(s.Err), Quiet: o.quiet, Now: time.Now}
+	progress := command.NewProgress(s, o.quiet)
 	var report suiteReport
 	for i, items := range all {
 		name := suiteName(o.suites[i])
@@ -125,9 +120,7 @@ func suiteRun(ctx context.Context, s *cli.Streams, open openFunc, o suiteOptions
 	report.MeanAccuracy /= float64(len(all))
 	report.MeanAccuracyNorm /= float64(len(all))
 	if o.json {
-		e := json.NewEncoder(s.Out)
-		e.SetIndent("", "  ")
-		return e.Encode(report)
+		return writeJSON(s.Out, report)
 	}
 	return report.table(s.Out)
 }
