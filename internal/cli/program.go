@@ -54,11 +54,13 @@ func prepare(root *cobra.Command, s *Streams) {
 	root.SetUsageFunc(usage)
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
-	if root.RunE == nil && root.Run == nil {
-		root.Args = noSuchCommand
-		root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
-	}
-	eachCommand(root, func(c *cobra.Command) { c.Args = usageArgs(c.Args) })
+	eachCommand(root, func(c *cobra.Command) {
+		if c.RunE == nil && c.Run == nil { // only has commands
+			c.Args = noSuchCommand
+			c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+		}
+		c.Args = usageArgs(c.Args)
+	})
 }
 
 func eachCommand(c *cobra.Command, visit func(*cobra.Command)) {
@@ -101,7 +103,8 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// noSuchCommand is the root's Args: any argument is a misspelt command.
+// noSuchCommand is the Args of the root and of other commands that do nothing
+// but hold some: any argument is a misspelt command.
 func noSuchCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -116,7 +119,7 @@ func noSuchCommand(c *cobra.Command, args []string) error {
 		return fmt.Errorf("unknown command %q; did you mean %s?", args[0], near)
 	}
 	if len(names) == 0 {
-		return fmt.Errorf("unknown command %q; see %s --help", args[0], c.Name())
+		return fmt.Errorf("unknown command %q; see %s --help", args[0], c.CommandPath())
 	}
 	return fmt.Errorf("unknown command %q; expected one of %s", args[0], strings.Join(names, ", "))
 }

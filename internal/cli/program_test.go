@@ -29,7 +29,9 @@ func runTest(args ...string) (code int, out, errs string) {
 	show := &cobra.Command{Use: "show TASK...", Short: "Show", Args: cobra.MinimumNArgs(1), RunE: func(*cobra.Command, []string) error {
 		return errors.New("broken")
 	}}
-	root.AddCommand(train, show)
+	group := &cobra.Command{Use: "draw", Short: "Draw"}
+	group.AddCommand(&cobra.Command{Use: "curve", Short: "Draw one", RunE: func(*cobra.Command, []string) error { return nil }})
+	root.AddCommand(train, show, group)
 	code = Run(root, args, &Streams{In: strings.NewReader(""), Out: &o, Err: &e})
 	return code, o.String(), e.String()
 }
@@ -46,7 +48,10 @@ func TestProgramExitCodesAndMessages(t *testing.T) {
 		{"", 0, "Commands:", ""},
 		{"--version", 0, "prog " + Number + " (commit ", ""},
 		{"trian", 2, "", "prog: unknown command \"trian\"; did you mean train?"},
-		{"quux", 2, "", "expected one of show, train"},
+		{"quux", 2, "", "expected one of draw, show, train"},
+		{"draw", 0, "Commands:", ""},
+		{"draw crve", 2, "", "unknown command \"crve\"; did you mean curve?"},
+		{"draw curve x", 2, "", `unexpected argument "x"`},
 		{"train --hiden-size 3", 2, "", "unknown flag --hiden-size; did you mean --hidden-size?"},
 		{"train --xyzzy 3", 2, "", "unknown flag --xyzzy; see prog train --help"},
 		{"train -q", 2, "", "unknown shorthand"},

@@ -77,7 +77,6 @@ func NewKeyFlags[T any](f *pflag.FlagSet, list []KeyFlag[T]) *KeyFlags[T] {
 		default:
 			f.BoolVar(&k.on[i], x.Flag, false, x.Help)
 		}
-		f.Lookup(x.Flag).DefValue = "" // the preset's
 	}
 	return k
 }
