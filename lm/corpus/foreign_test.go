@@ -152,6 +152,7 @@ func TestForeignFolders(t *testing.T) {
 		"no such file": filepath.Join(t.TempDir(), "gone"),
 		"no manifest.json in it, so it is not a dataset of lm prepare": t.TempDir(),
 		"none of its .bin files (other.bin) has train or val":          filepath.Dir(write(t, t.TempDir(), "other.bin", []byte("ab"))),
+		"make a dataset of it with lm prepare --input":                 write(t, t.TempDir(), "story.txt", []byte("even")),
 		"not a dataset: manifest.json":                                 filepath.Dir(write(t, t.TempDir(), ManifestName, []byte("{"))),
 		`the format in manifest.json is "deeploop ARC`:                 filepath.Dir(write(t, t.TempDir(), ManifestName, []byte(`{"format":"deeploop ARC dataset"}`))),
 		"version is 9": filepath.Dir(write(t, t.TempDir(), ManifestName, []byte(`{"format":"deeploop text dataset","version":9}`))),

@@ -153,9 +153,9 @@ func (p *planned) write(ctx context.Context, out string, m *Manifest) (err error
 		}
 	}, func(seg segment, ids []int32) error {
 		if seg.val {
-			return val.put(seg, ids)
+			return val.put(ctx, seg, ids)
 		}
-		return train.put(seg, ids)
+		return train.put(ctx, seg, ids)
 	})
 	if err != nil {
 		return err

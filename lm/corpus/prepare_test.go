@@ -443,6 +443,16 @@ func TestPrepareInterrupted(t *testing.T) {
 	require.NoError(t, err)
 }
 
+func TestFilesWithoutEndAreInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	w := &shardWriter{dir: t.TempDir(), split: "train", width: 2, most: 1}
+	require.ErrorIs(t, w.put(ctx, segment{}, make([]int32, 10)), context.Canceled)
+	entries, err := os.ReadDir(w.dir)
+	require.NoError(t, err)
+	require.Empty(t, entries)
+}
+
 func TestPrepareTargets(t *testing.T) {
 	parent := t.TempDir()
 	path := write(t, parent, "a.txt", []byte("hello world, hello"))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 )
 
 // The header of llm.c's token files.
@@ -89,6 +90,9 @@ func sniff(path string, data io.ReaderAt, size int64) (*shard, error) {
 	case magic32:
 		s.format, s.width, version = FormatLLMC32, 4, version32
 	default:
+		if filepath.Ext(path) != ".bin" { // as a text file, which would be read without an error
+			return fail("it has no header of llm.c and no name that ends in .bin, as tokens of nanoGPT have; if it is text, make a dataset of it with lm prepare --input")
+		}
 		if size%2 != 0 {
 			return fail("it has %d bytes, an odd number, and no header of llm.c, so it holds no uint16 tokens", size)
 		}

@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"bufio"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -25,7 +26,9 @@ type shardWriter struct {
 	Counts
 }
 
-func (w *shardWriter) put(seg segment, ids []int32) error {
+// put appends the tokens of a segment. It begins no more files once ctx is
+// done: of tiny ones a segment may need thousands, and each is waited for.
+func (w *shardWriter) put(ctx context.Context, seg segment, ids []int32) error {
 	if seg.first {
 		w.Documents++
 	}
@@ -33,6 +36,9 @@ func (w *shardWriter) put(seg segment, ids []int32) error {
 	w.Tokens += int64(len(ids))
 	for len(ids) > 0 {
 		if w.file == nil {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			if err := w.begin(); err != nil {
 				return err
 			}
