@@ -55,7 +55,7 @@ func Open(f Folder) (*Run, error) {
 	_, err := os.Stat(f.Dir)
 	made := errors.Is(err, os.ErrNotExist)
 	if err := os.MkdirAll(f.Dir, 0o755); err != nil {
-		return nil, fmt.Errorf("make run folder: %w", err)
+		return nil, cli.Usagef("make run folder: %w; choose another --run", err)
 	}
 	lock, err := checkpoint.Acquire(f.Dir, f.Now())
 	if err != nil {

@@ -117,6 +117,16 @@ func TestExistingRunIsRefused(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(foreign, checkpoint.LockFile), "the refusal leaves nothing behind")
 }
 
+func TestRunFolderThatIsAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "thesis.tex")
+	require.NoError(t, os.WriteFile(path, []byte("mine"), 0o644))
+	for _, how := range []How{New, Resume, Replace} {
+		err := session(bg, path, how, options(6), newToy(6))
+		require.Equal(t, cli.ExitUsage, cli.ExitCode(err))
+		require.ErrorContains(t, err, "choose another --run")
+	}
+}
+
 func TestReplaceRemovesTheRunAndNothingElse(t *testing.T) {
 	want := whole(t, 6)
 	dir := undisturbed(t, 9)
