@@ -49,7 +49,7 @@ func saveTokenizer(t tokens.Tokenizer) ([]byte, error) {
 func checkpointTokenizer(ck *checkpoint.Reader) (tokens.Tokenizer, error) {
 	saved := ck.Meta().Tokenizer
 	if len(saved) == 0 {
-		return nil, cli.Usagef("checkpoint %s has no tokenizer, so it was not written by lm train", ck.Dir())
+		return nil, cli.Usagef("checkpoint %s has no tokenizer; train with lm train, or import the model again with lm import --tokenizer FILE", ck.Dir())
 	}
 	t, err := tokens.Load(bytes.NewReader(saved))
 	if err != nil {

@@ -286,7 +286,7 @@ func (e *evaluation) askSuites(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			report.add(one)
+			report.add(e.s, one)
 		}
 		report.MeanAccuracy /= float64(len(e.suites))
 		report.MeanAccuracyNorm /= float64(len(e.suites))

@@ -61,7 +61,7 @@ of the --stop texts, or when the model's context is full.`,
 	f := cmd.Flags()
 	f.SortFlags = false
 	o.model.add(f)
-	f.StringVar(&o.prompt, "prompt", "", "`TEXT` to continue; - reads standard input, without its last newline (default the beginning of a document)")
+	f.StringVar(&o.prompt, "prompt", "", "`TEXT` to continue; - reads standard input, without its last newline (default the beginning of a document, or of a line where the model knows no documents)")
 	f.IntVar(&o.tokens, "tokens", 200, "most tokens to draw")
 	f.Float64Var(&o.temperature, "temperature", 0.8, "below 1 likelier tokens, above 1 less likely ones; 0 always the likeliest")
 	f.IntVar(&o.topK, "top-k", 200, "draw among this many tokens; 0 is all")
@@ -159,7 +159,8 @@ func promptText(s *cli.Streams, prompt string) ([]byte, error) {
 	return bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r")), nil
 }
 
-// promptTokens are the tokens to begin with: without text, the separator.
+// promptTokens are the tokens to begin with: without text, the separator, or
+// the end of a line where the training text was one document of characters.
 func promptTokens(tok tokens.Tokenizer, text []byte) ([]int32, error) {
 	if err := tok.Check(text); err != nil {
 		return nil, cli.Usagef("tokenize the prompt: %w", err)
@@ -167,10 +168,14 @@ func promptTokens(tok tokens.Tokenizer, text []byte) ([]int32, error) {
 	if len(text) > 0 {
 		return tok.Append(nil, text), nil
 	}
-	if tok.Separator() < 0 {
-		return nil, cli.Usagef("tokenizer %s has no document separator to begin with; give a --prompt", tok.Name())
+	lineEnd := []byte("\n")
+	switch {
+	case tok.Separator() >= 0:
+		return []int32{tok.Separator()}, nil
+	case tok.Check(lineEnd) == nil:
+		return tok.Append(nil, lineEnd), nil
 	}
-	return []int32{tok.Separator()}, nil
+	return nil, cli.Usagef("tokenizer %s has no document separator and no line end to begin with; give a --prompt", tok.Name())
 }
 
 // textWriter writes text as it becomes whole. To a terminal control

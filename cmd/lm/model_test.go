@@ -219,7 +219,10 @@ func TestEvalAsksSuites(t *testing.T) {
 	out, _ = succeed(t, "eval", "--run", "runs/a", "--suite", "sample", "--data", "data/bytes")
 	require.Contains(t, out, "nats per token")
 	require.Contains(t, out, "questions")
+	_, errs := succeed(t, "eval", "--run", "runs/a", "--suite", "sample", "--shots", "100", "--quiet")
+	require.Contains(t, errs, "sample: 100 shots asked for, there are 31 examples: 31 used")
 	refuse(t, "no such file", "eval", "--run", "runs/a", "--suite", "none.jsonl")
+	refuse(t, "data is a folder, expected a file", "suite", "--run", "runs/a", "--suite", "data")
 	refuse(t, "--shots holds -1", "eval", "--run", "runs/a", "--suite", "sample", "--shots", "-1")
 }
 

@@ -112,10 +112,7 @@ func suiteRun(ctx context.Context, s *cli.Streams, open openFunc, o suiteOptions
 		if err != nil {
 			return err
 		}
-		if r.Shots < r.ShotsAsked {
-			fmt.Fprintf(s.Err, "%s: %d shots asked for, there are %d examples: %d used\n", name, r.ShotsAsked, r.Shots, r.Shots)
-		}
-		report.add(r)
+		report.add(s, r)
 	}
 	report.MeanAccuracy /= float64(len(all))
 	report.MeanAccuracyNorm /= float64(len(all))
@@ -125,7 +122,11 @@ func suiteRun(ctx context.Context, s *cli.Streams, open openFunc, o suiteOptions
 	return report.table(s.Out)
 }
 
-func (r *suiteReport) add(one suite.Result) {
+// add takes the result of one suite, and says where examples ran out.
+func (r *suiteReport) add(s *cli.Streams, one suite.Result) {
+	if one.Shots < one.ShotsAsked {
+		fmt.Fprintf(s.Err, "%s: %d shots asked for, there are %d examples: %d used\n", one.Suite, one.ShotsAsked, one.Shots, one.Shots)
+	}
 	r.Results = append(r.Results, one)
 	r.MeanAccuracy += one.Accuracy
 	r.MeanAccuracyNorm += one.AccuracyNorm
@@ -166,5 +167,8 @@ func readSuite(path string) ([]suite.Item, error) {
 		return nil, cli.Usagef("read suite: %w", err)
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return nil, cli.Usagef("read suite: %s is a folder, expected a file", path)
+	}
 	return suite.Read(f, path)
 }

@@ -39,8 +39,15 @@ func openTask(s *cli.Streams, p *command.Plan[lm.TrainConfig]) (*trainTask, erro
 		d.Close()
 		return nil, err
 	}
+	if n := c.Arch.Layers * c.Arch.Loops; n >= manyBlocks && !c.CheckpointLoops {
+		fmt.Fprintf(s.Err, "note: a step of %d blocks takes minutes to prepare; --checkpoint-loops prepares one loop only\n", n)
+	}
 	return t, nil
 }
+
+// manyBlocks are so many in a step that its graph takes long to build: the time
+// grows with the square of their number.
+const manyBlocks = 400
 
 // check refuses data that the configuration cannot train on.
 func (t *trainTask) check() error {

@@ -20,7 +20,7 @@ type encoded struct {
 // too long loses its beginning.
 func encode(tok decode.Tokenizer, context, choice string, limit int) (encoded, error) {
 	if err := tok.Check([]byte(context + choice)); err != nil {
-		return encoded{}, err
+		return encoded{}, fmt.Errorf("%w; ask a model of byte or gpt2 tokens", err)
 	}
 	trimmed := strings.TrimRightFunc(context, unicode.IsSpace)
 	choice = context[len(trimmed):] + choice
