@@ -69,7 +69,7 @@ func TestPrepareMistakes(t *testing.T) {
 		"--tokens is -1":              {"show", "--tokens", "-1"},
 		"unknown flag --inptu":        {"prepare", "--inptu", "a.txt"},
 		"expected a whole number":     {"prepare", "--seed", "x"},
-		"has 5 bytes, an odd number":  {"show", "a.txt"},
+		"make a dataset of it with lm prepare --input":  {"show", "a.txt"},
 	} {
 		code, _, errs := lmProgram.Call(args...)
 		require.Equal(t, cli.ExitUsage, code, "%q: %s", args, errs)
