@@ -41,8 +41,8 @@ func newSuiteConvertCmd(s *cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "convert",
 		Short: "Make a suite of a public benchmark's file",
-		Long: `Convert a published file of a benchmark, JSON lines or one JSON list, to a
-suite. Contexts are those of lm-evaluation-harness. Convert a split that has
+		Long: `Convert a published file of a benchmark (JSON lines, one JSON list or parquet)
+to a suite. Contexts are those of lm-evaluation-harness. Convert a split that has
 answers; those of many test splits are not published.
 
 Tasks:

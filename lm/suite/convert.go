@@ -98,9 +98,9 @@ func TaskNames() []string {
 	return names
 }
 
-// Convert reads published rows as JSON lines or a JSON list. labels, which may
-// be nil, has the answers, one a line and row. name is for errors, which are
-// *Error.
+// Convert reads published rows as JSON lines, a JSON list or parquet. labels,
+// which may be nil, has the answers, one a line and row. name is for errors,
+// which are *Error.
 func (t Task) Convert(rows io.Reader, name string, labels []string) ([]Item, error) {
 	var items []Item
 	err := eachRow(rows, name, func(number int, r row) error {
