@@ -195,7 +195,7 @@ func (s *Server) work(r *completionRequest) (*work, error) {
 		}
 	}
 	for i, ids := range r.Prompt.ids {
-		if err := s.checkIDs(fmt.Sprintf("prompt %d", i), ids); err != nil {
+		if err := s.checkIDs("prompt", fmt.Sprintf("prompt %d", i), ids); err != nil {
 			return nil, err
 		}
 		if err := add(i, ids, string(s.tok.AppendBytes(nil, ids...))); err != nil {

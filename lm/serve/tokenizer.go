@@ -69,7 +69,7 @@ func (s *Server) detokenize(w *response, r *http.Request) error {
 		if req.Tokens == nil {
 			return badRequest("tokens", `"tokens" is missing, expected a list of token ids`)
 		}
-		return s.checkIDs("tokens", req.Tokens)
+		return s.checkIDs("tokens", "tokens", req.Tokens)
 	})
 	if err != nil {
 		return err
@@ -85,11 +85,12 @@ func (s *Server) detokenize(w *response, r *http.Request) error {
 	return w.json(http.StatusOK, map[string]string{"prompt": string(b)})
 }
 
-// checkIDs refuses ids that the vocabulary does not have.
-func (s *Server) checkIDs(what string, ids []int32) error {
+// checkIDs refuses ids of a field that the vocabulary does not have; what names
+// the list.
+func (s *Server) checkIDs(field, what string, ids []int32) error {
 	for i, id := range ids {
 		if id < 0 || int(id) >= s.vocabulary {
-			return badRequest("prompt", "%s[%d] is %d, expected token ids from 0 to %d", what, i, id, s.vocabulary-1)
+			return badRequest(field, "%s[%d] is %d, expected token ids from 0 to %d", what, i, id, s.vocabulary-1)
 		}
 	}
 	return nil
