@@ -56,9 +56,12 @@ func NewJob(c TrainConfig, d Data, backend kernel.Backend, act kernel.DType) (*J
 
 // Step makes one optimizer step on the next batches.
 func (j *Job) Step(_ context.Context, step int) (train.Result, error) {
-	kappa, err := j.measureKappa(step - 1)
-	if err != nil {
-		return train.Result{}, err
+	var kappa runlog.Metrics
+	if every := j.config.KappaSteps; every > 0 && (step-1)%every == 0 {
+		var err error
+		if kappa, err = j.measureKappa(); err != nil {
+			return train.Result{}, err
+		}
 	}
 	m, err := j.Learner.Step(j.loader.Next)
 	if err != nil {
@@ -71,13 +74,10 @@ func (j *Job) Step(_ context.Context, step int) (train.Result, error) {
 	return train.Result{Loss: m.Loss, Metrics: metrics, Tokens: j.config.TokensPerStep()}, nil
 }
 
-// measureKappa measures before the step after which so many are done, on the
-// first sequences of the validation split.
-func (j *Job) measureKappa(done int) (runlog.Metrics, error) {
-	every := j.config.KappaSteps
-	if every == 0 || done%every != 0 {
-		return nil, nil
-	}
+// measureKappa measures at the present weights, on the first sequences of the
+// validation split. A step's line in the metrics has what was measured before
+// it, the last evaluation's what the end of the schedule gave.
+func (j *Job) measureKappa() (runlog.Metrics, error) {
 	if j.kappa == nil {
 		k, err := NewKappa(j.Model, j.backend, j.config.BatchSize, j.config.Arch.Context)
 		if err != nil {
@@ -101,7 +101,8 @@ func (j *Job) measureKappa(done int) (runlog.Metrics, error) {
 
 // Evaluate measures the validation split at every loop count asked for, with
 // the averaged weights where they are kept. The metrics of training's own
-// count are loss, bits_per_byte and accuracy; the others' end in _rN.
+// count are loss, bits_per_byte and accuracy; the others' end in _rN. At the end
+// of a schedule with kappa_steps it measures kappa too, of the raw weights.
 func (j *Job) Evaluate(ctx context.Context, progress func(done, total int)) (runlog.Metrics, error) {
 	if j.eval == nil {
 		f, err := NewValidation(j.Model, j.backend, j.config.BatchSize)
@@ -109,6 +110,13 @@ func (j *Job) Evaluate(ctx context.Context, progress func(done, total int)) (run
 			return nil, err
 		}
 		j.eval = f
+	}
+	m := runlog.Metrics{}
+	if j.config.KappaSteps > 0 && j.StepsDone == j.config.Steps {
+		var err error
+		if m, err = j.measureKappa(); err != nil {
+			return nil, err
+		}
 	}
 	if j.EMA != nil {
 		j.EMA.Swap(j.Params)
@@ -118,7 +126,6 @@ func (j *Job) Evaluate(ctx context.Context, progress func(done, total int)) (run
 	if err != nil {
 		return nil, err
 	}
-	m := runlog.Metrics{}
 	for i, v := range vs {
 		suffix := ""
 		if i > 0 {

@@ -133,7 +133,7 @@ func TestKappaDoesNotDisturbTraining(t *testing.T) {
 			var want [][]byte
 			for _, every := range []int{0, 2} {
 				c := tiny()
-				c.KappaSteps = every
+				c.KappaSteps, c.Steps = every, 5
 				d := Data{Train: tokensOf(300, c.Arch.VocabSize), Val: tokensOf(60, c.Arch.VocabSize)}
 				j, err := NewJob(c, d, be, act)
 				require.NoError(t, err)
@@ -150,8 +150,13 @@ func TestKappaDoesNotDisturbTraining(t *testing.T) {
 				}
 				with := []string{"grad_norm", "kappa_G_max", "kappa_G_median", "kappa_cosine_mean", "loss", "lr"}
 				without := []string{"grad_norm", "loss", "lr"}
+				end, err := j.Evaluate(t.Context(), nil)
+				require.NoError(t, err)
 				if every == 2 {
 					require.Equal(t, [][]string{with, without, with, without, with}, metrics, "before steps 1, 3 and 5")
+					require.Contains(t, end, "kappa_G_max", "and at the end")
+				} else {
+					require.NotContains(t, end, "kappa_G_max")
 				}
 				var got [][]byte
 				for _, p := range j.Params {
