@@ -31,8 +31,8 @@ func TestPipesAreWrittenThrough(t *testing.T) {
 				read <- err.Error()
 				return
 			}
-			defer f.Close()
 			b, _ := io.ReadAll(f)
+			f.Close() // before the next writer, which would take this reader for its own
 			read <- string(b)
 		}()
 		require.NoError(t, WriteFile(path, []byte("hello")))
