@@ -112,6 +112,7 @@ func NewLearner(m *Model, backend kernel.Backend, c TrainConfig, totalSteps int)
 	}
 	if c.EMA {
 		l.EMA = optim.NewEMA(backend, l.Params, c.EMARate)
+		l.Adam.Average = l.EMA // Adam takes it along
 	}
 	return l, nil
 }
@@ -186,9 +187,6 @@ func (l *Learner) Update() {
 		l.Sign.Step(l.backend, l.Model.PuzzleTable, l.Model.Config.PuzzleEmbDim, l.Carry.Current.IDs, p.Grad(), l.PuzzleLR.At(l.StepsDone))
 	}
 	l.Adam.Step(l.backend, l.Params, l.LR.At(l.StepsDone))
-	if l.EMA != nil {
-		l.EMA.Update(l.backend, l.Params)
-	}
 }
 
 // Step is Forward, Check and Update.
