@@ -1,14 +1,11 @@
 package hrm
 
 import (
-	"encoding/json"
-	"fmt"
-	"slices"
-
 	"deeploop/augment"
 	"deeploop/deeploop"
 	"deeploop/internal/checkpoint"
 	"deeploop/internal/kernel"
+	"deeploop/internal/train"
 )
 
 // Kind is what checkpoints of this package are called.
@@ -16,20 +13,13 @@ const Kind = "hrm"
 
 // Weights that a checkpoint may hold.
 const (
-	WeightsRaw = "raw" // as the optimizer left them
-	WeightsEMA = "ema" // their average
+	WeightsRaw = train.WeightsRaw
+	WeightsEMA = train.WeightsEMA
 )
 
 // CheckpointConfig returns the configuration a checkpoint was trained with.
 func CheckpointConfig(ck *checkpoint.Reader) (TrainConfig, error) {
-	var c TrainConfig
-	if k := ck.Meta().Kind; k != Kind {
-		return c, &ConfigError{Key: "checkpoint " + ck.Dir(), Found: fmt.Sprintf("a model of kind %q", k), Want: Kind}
-	}
-	if err := json.Unmarshal(ck.Meta().Config, &c); err != nil {
-		return c, fmt.Errorf("read the configuration in checkpoint %s: %w", ck.Dir(), err)
-	}
-	return c, nil
+	return train.StoredConfig[TrainConfig](ck, Kind)
 }
 
 // Depth is how often a model's parts run. Zero fields mean as in training.
@@ -67,16 +57,9 @@ func (c Config) AtDepth(d Depth) Config {
 // LoadModel returns which it took. c is the checkpoint's architecture with the
 // dataset's sizes, at the depth of training or at another one (AtDepth).
 func LoadModel(ck *checkpoint.Reader, c Config, act kernel.DType, weights string) (*Model, string, error) {
-	has := slices.ContainsFunc(ck.Tensors(), func(t checkpoint.TensorInfo) bool { return t.Group == checkpoint.EMA })
-	switch {
-	case weights == "" && has:
-		weights = WeightsEMA
-	case weights == "":
-		weights = WeightsRaw
-	case weights == WeightsEMA && !has:
-		return nil, "", &ConfigError{Key: "weights", Found: weights, Want: "raw: the run kept no average of its weights (ema when training)"}
-	case weights != WeightsEMA && weights != WeightsRaw:
-		return nil, "", &ConfigError{Key: "weights", Found: fmt.Sprintf("%q", weights), Want: "ema or raw"}
+	weights, err := train.ChooseWeights(ck, weights)
+	if err != nil {
+		return nil, "", err
 	}
 	m, err := newModel(c, act, func(kernel.Buf, float64) {}) // the checkpoint has every number
 	if err != nil {
