@@ -6,8 +6,12 @@ import "context"
 // as the reference evaluates.
 type Evaluator struct {
 	Segment *Segment
-	halted  []bool
-	steps   []int32
+	// At says after which segments the predictions are read for Run's each; nil
+	// is after all. The last one's are always read.
+	At func(segment int) bool
+
+	halted []bool
+	steps  []int32
 }
 
 // NewEvaluator wraps a segment (its states are overwritten by each batch).
@@ -22,7 +26,8 @@ func NewEvaluator(s *Segment) *Evaluator {
 
 // Run evaluates one batch. Predictions, losses and q logits of the last
 // segment are in e.Segment afterwards. each, where not nil, is called after
-// every segment (from 1) with that segment's predictions and q logits there.
+// every segment of e.At (from 1) with that segment's predictions and q logits
+// there.
 // Between segments it returns ctx's error once that is cancelled.
 func (e *Evaluator) Run(ctx context.Context, r Rows, each func(segment int)) (StepMetrics, error) {
 	s := e.Segment
@@ -38,11 +43,11 @@ func (e *Evaluator) Run(ctx context.Context, r Rows, each func(segment int)) (St
 		if err := ctx.Err(); err != nil {
 			return StepMetrics{}, err
 		}
-		read := each != nil || k == most
-		if err := s.Eval(read); err != nil {
+		seen := each != nil && (e.At == nil || e.At(k))
+		if err := s.Eval(seen || k == most); err != nil {
 			return StepMetrics{}, err
 		}
-		if each != nil {
+		if seen {
 			each(k)
 		}
 	}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,6 +36,7 @@ type evalOptions struct {
 	weights         string
 	batch           int
 	depth           hrm.Depth
+	after           []int // also the answers after so many segments
 	last, quiet     bool
 	profile         bool
 	force           bool
@@ -71,6 +74,7 @@ best checkpoint, and the average of the weights where the run kept one.`,
 	f.IntVar(&o.depth.HCycles, "H-cycles", 0, "slow cycles per segment (default that of the training)")
 	f.IntVar(&o.depth.LCycles, "L-cycles", 0, "fast calls per slow cycle (default that of the training)")
 	f.IntVar(&o.depth.HaltMaxSteps, "halt-max-steps", 0, "segments of every row (default that of the training)")
+	f.IntSliceVar(&o.after, "after", nil, "`N,N,...`: also write what the model answers after so many segments, for hrm score --curve")
 	f.IntVar(&o.batch, "batch", 0, "rows at a time (default the training's global_batch_size)")
 	f.StringVar(&o.out, "out", "", "predictions `FILE` (default in the run's folder, below "+evalFolder+"/)")
 	f.BoolVar(&o.force, "force", false, "replace a FILE that is no predictions file too")
@@ -110,6 +114,11 @@ func evalRun(ctx context.Context, s *cli.Streams, o evalOptions) error {
 	loader, err := hrm.NewEvalLoader(d.Test, 1, o.augmentations)
 	if err != nil {
 		return &cli.UsageError{Err: err}
+	}
+	for _, n := range o.after {
+		if n < 1 || n > c.Arch.HaltMaxSteps {
+			return cli.Usagef("--after has %d, expected 1 to %d, the segments of a row", n, c.Arch.HaltMaxSteps)
+		}
 	}
 	batch := o.batch
 	if batch == 0 {
@@ -151,6 +160,10 @@ func evalRun(ctx context.Context, s *cli.Streams, o evalOptions) error {
 	if err != nil {
 		return err
 	}
+	after, err := afterFiles(o, c.Arch.HaltMaxSteps)
+	if err != nil {
+		return err
+	}
 	if !o.quiet {
 		fmt.Fprintf(s.Err, "checkpoint %s: step %d, %s weights\n%s\n", ck.Dir(), ck.Step(), weights, describeDataset(d))
 		describeModel(s.Err, m)
@@ -167,7 +180,7 @@ func evalRun(ctx context.Context, s *cli.Streams, o evalOptions) error {
 	progress := command.NewProgress(s, o.quiet, progressItems...)
 	count := prof.Batches(c.Arch.HaltMaxSteps, progress.Counter("predicting"))
 	start := time.Now()
-	metrics, err := hrm.Predict(ctx, segment, d, o.augmentations, o.out, meta, count)
+	metrics, err := hrm.Predict(ctx, segment, d, o.augmentations, o.out, meta, after, count)
 	progress.End()
 	if _, bad := prof.Print(s, "evaluation segment"); err == nil { // an interrupted evaluation has one too
 		err = bad
@@ -186,8 +199,27 @@ func evalRun(ctx context.Context, s *cli.Streams, o evalOptions) error {
 		did = "replaced"
 	}
 	fmt.Fprintf(s.Out, "%s %s: %d rows in %.1f s\n", did, o.out, loader.Rows(), time.Since(start).Seconds())
+	for _, n := range slices.Sorted(maps.Keys(after)) {
+		fmt.Fprintf(s.Out, "%s: after %d of %d segments\n", after[n], n, c.Arch.HaltMaxSteps)
+	}
 	evalSummary(s, metrics)
 	return nil
+}
+
+// afterFiles are the predictions files of --after by segments. The last
+// segment's is the main file.
+func afterFiles(o evalOptions, most int) (map[int]string, error) {
+	after := map[int]string{}
+	for _, n := range o.after {
+		if n == most {
+			continue
+		}
+		after[n] = predictions.AfterName(o.out, n)
+		if _, err := files.Check(after[n], predictions.Kind, o.force, true); err != nil {
+			return nil, fmt.Errorf("write predictions: %w", err)
+		}
+	}
+	return after, nil
 }
 
 // checkPredictions refuses a file that cannot be written, and says whether it

@@ -20,6 +20,7 @@ type scoreOptions struct {
 	ladder            []int
 	json, perTask     bool
 	submission        string
+	curve             string
 	force             bool
 
 	ladderGiven bool
@@ -40,9 +41,14 @@ per test input solve, in three conventions: tasks all of whose test inputs are
 solved; the mean over tasks of the fraction solved; test inputs solved. What
 was not predicted counts as wrong.
 
+--curve draws pass@K against the number of augmented copies that vote and,
+after "hrm eval --after 1,2,4", against the number of segments; the numbers are
+printed too. A picture shows tasks all of whose test inputs are solved.
+
 With --answers a file in the form of Kaggle's ARC Prize is scored instead.`,
 		Example: `  hrm score                                   the newest evaluation below runs/
   hrm score --submission submission.json
+  hrm score --curve pass.png
   hrm score --answers submission.json --truth arc-agi-1/evaluation`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.ladderGiven = c.Flags().Changed("ladder")
@@ -57,7 +63,8 @@ With --answers a file in the form of Kaggle's ARC Prize is scored instead.`,
 	f.BoolVar(&o.json, "json", false, "print one JSON document")
 	f.BoolVar(&o.perTask, "per-task", false, "print every test input's result")
 	f.StringVar(&o.submission, "submission", "", "write the two best answers of every test input to this `FILE`")
-	f.BoolVar(&o.force, "force", false, "with --submission: replace also a file that is no submission")
+	f.BoolVar(&o.force, "force", false, "with --submission or --curve: replace a FILE that is something else too")
+	f.StringVar(&o.curve, "curve", "", "draw pass@K against augmented copies and segments into this `FILE`: .png, .svg or .pdf")
 	f.StringVar(&o.answers, "answers", "", "score this submission `FILE`; needs --truth")
 	f.StringVar(&o.truth, "truth", "", "ground truth `DIR|FILE`: tasks, Kaggle files or a dataset; with predictions it is only compared with the dataset's")
 	return cmd
@@ -79,6 +86,11 @@ func scoreRun(s *cli.Streams, o scoreOptions) error {
 	if o.submission != "" && o.answers == "" {
 		if o.replaces, err = files.Check(o.submission, files.Submission, o.force, false); err != nil {
 			return fmt.Errorf("write submission: %w", err)
+		}
+	}
+	if o.curve != "" {
+		if err := checkCurve(o); err != nil {
+			return err
 		}
 	}
 	if o.answers != "" {

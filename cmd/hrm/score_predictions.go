@@ -44,6 +44,11 @@ func scorePredictions(s *cli.Streams, o scoreOptions) (*report, error) {
 			return nil, err
 		}
 	}
+	if o.curve != "" {
+		if r.Curve, err = drawCurve(s, f, set, o); err != nil {
+			return nil, err
+		}
+	}
 	if o.submission != "" {
 		if err := writeSubmission(o.submission, votes.Submission()); err != nil {
 			return nil, err
@@ -176,6 +181,18 @@ func sideOf(f *predictions.File) (int, error) {
 
 // count counts all votes.
 func count(f *predictions.File, set *testSet) (*voting.Votes, error) {
+	c, err := newCounter(f, set)
+	if err != nil {
+		return nil, err
+	}
+	if err := eachRows(f, set, c.Add); err != nil {
+		return nil, err
+	}
+	return c.Votes(), nil
+}
+
+// newCounter makes a counter for the canvases of the predictions.
+func newCounter(f *predictions.File, set *testSet) (*voting.Counter, error) {
 	side, err := sideOf(f)
 	if err != nil {
 		return nil, err
@@ -183,28 +200,32 @@ func count(f *predictions.File, set *testSet) (*voting.Votes, error) {
 	if err := gridsFit(f, set.tasks, side); err != nil {
 		return nil, err
 	}
-	c := voting.NewCounter(set.tasks, set.copies, side, runtime.GOMAXPROCS(0))
+	return voting.NewCounter(set.tasks, set.copies, side, runtime.GOMAXPROCS(0)), nil
+}
+
+// eachRows hands over the rows of a file in batches.
+func eachRows(f *predictions.File, set *testSet, add func(voting.Rows) error) error {
 	indexed := f.TestIndex != nil && !set.merged
 	open := []func() (*predictions.Tokens, error){f.Preds}
 	if !indexed {
 		if !f.HasTokens() {
-			return nil, cli.Usagef("score %s: without inputs it cannot be told which test input a row is of", f.Path)
+			return cli.Usagef("score %s: without inputs it cannot be told which test input a row is of", f.Path)
 		}
 		open = append(open, f.Inputs)
 	}
-	err = eachBatch(f, open, func(lo, hi int, tokens [][]uint8) error {
+	err := eachBatch(f, open, func(lo, hi int, tokens [][]uint8) error {
 		b := voting.Rows{Identifiers: f.Identifiers[lo:hi], QHalt: f.QHalt[lo:hi], Preds: tokens[0]}
 		if indexed {
 			b.TestIndex = f.TestIndex[lo:hi]
 		} else {
 			b.Inputs = tokens[1]
 		}
-		return c.Add(b)
+		return add(b)
 	})
 	if err != nil {
-		return nil, inFile(f, err)
+		return inFile(f, err)
 	}
-	return c.Votes(), nil
+	return nil
 }
 
 // gridsFit refuses predictions on canvases that cannot hold the test set.

@@ -29,6 +29,7 @@ type report struct {
 	Votes              *votesReport    `json:"votes,omitempty"`
 	Headline           scoreReport     `json:"headline"`
 	Ladder             []scoreReport   `json:"ladder"`
+	Curve              *curveReport    `json:"curve,omitempty"`               // with --curve
 	Submission         string          `json:"submission,omitempty"`          // file written
 	SubmissionReplaced bool            `json:"submission_replaced,omitempty"` // it was there before
 	Tasks              []taskReport    `json:"tasks,omitempty"`               // with --per-task
@@ -265,6 +266,9 @@ func (r *report) writeText(s *cli.Streams) error {
 	w = tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
 	writeScore(w, r.Headline)
 	w.Flush()
+	if r.Curve != nil {
+		r.Curve.write(&b)
+	}
 	switch {
 	case r.SubmissionReplaced:
 		fmt.Fprintf(&b, "submission: replaced %s\n", r.Submission)

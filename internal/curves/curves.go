@@ -2,6 +2,7 @@
 package curves
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
 	"math"
@@ -83,6 +84,8 @@ func Save(path string, panels []Panel) error {
 type Panel struct {
 	Title  string
 	Series []Series
+	X      string // what the horizontal axis shows; "" is the step
+	LogX   bool   // logarithmic, for steps of 1 and more
 }
 
 // palette is safe for colour-blind readers (Okabe and Ito).
@@ -93,7 +96,10 @@ var palette = []color.RGBA{
 func (p Panel) plot() (*plot.Plot, error) {
 	pl := plot.New()
 	pl.Title.Text = p.Title
-	pl.X.Label.Text = "step"
+	pl.X.Label.Text = cmp.Or(p.X, "step")
+	if p.LogX {
+		pl.X.Scale, pl.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	}
 	pl.Legend.Top = true
 	pl.Add(plotter.NewGrid())
 	for i, s := range p.Series {
@@ -113,6 +119,9 @@ func (p Panel) plot() (*plot.Plot, error) {
 			pl.Add(marks)
 		}
 		pl.Legend.Add(s.Name, line)
+	}
+	if p.LogX { // a single point would give the axis a beginning of 0
+		pl.X.Min, pl.X.Max = 1, max(2, pl.X.Max)
 	}
 	return pl, nil
 }

@@ -17,8 +17,25 @@
 // broken by it. The header's metadata holds a Meta.
 package predictions
 
+import (
+	"fmt"
+	"strings"
+)
+
 // FileName is what an evaluation calls its predictions file.
 const FileName = "predictions.safetensors.zst"
+
+// AfterName is the file beside the predictions file path that holds the answers
+// after fewer segments.
+func AfterName(path string, segments int) string {
+	stem, ending := path, ""
+	for _, e := range []string{".zst", ".safetensors"} {
+		if strings.HasSuffix(stem, e) {
+			stem, ending = strings.TrimSuffix(stem, e), e+ending
+		}
+	}
+	return fmt.Sprintf("%s-after-%d%s", stem, segments, ending)
+}
 
 // Tensor names.
 const (
