@@ -85,39 +85,45 @@ best checkpoint, and the average of the weights where the run kept one.`,
 }
 
 func evalRun(ctx context.Context, s *cli.Streams, o evalOptions) error {
+	_, err := evaluate(ctx, s, o)
+	return err
+}
+
+// evaluate is hrm eval; it returns the predictions file.
+func evaluate(ctx context.Context, s *cli.Streams, o evalOptions) (string, error) {
 	ctx, stop := train.OnInterrupt(command.OrBackground(ctx), func(os.Signal) {})
 	defer stop()
 	if o.out != "" { // before any work
 		if _, err := checkPredictions(o); err != nil {
-			return err
+			return "", err
 		}
 	}
 	ck, err := openEvaluated(o)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer ck.Close()
 	c, err := hrm.CheckpointConfig(ck)
 	if err != nil {
-		return err
+		return "", err
 	}
 	d, err := evalDataset(s, o, ck, &c)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer d.Close()
 	warnOtherRows(s, ck, d)
 	if o.depth.HCycles < 0 || o.depth.LCycles < 0 || o.depth.HaltMaxSteps < 0 {
-		return cli.Usagef("--H-cycles, --L-cycles and --halt-max-steps are numbers of at least 1")
+		return "", cli.Usagef("--H-cycles, --L-cycles and --halt-max-steps are numbers of at least 1")
 	}
 	c.Arch = c.Arch.AtDepth(o.depth)
 	loader, err := hrm.NewEvalLoader(d.Test, 1, o.augmentations)
 	if err != nil {
-		return &cli.UsageError{Err: err}
+		return "", &cli.UsageError{Err: err}
 	}
 	for _, n := range o.after {
 		if n < 1 || n > c.Arch.HaltMaxSteps {
-			return cli.Usagef("--after has %d, expected 1 to %d, the segments of a row", n, c.Arch.HaltMaxSteps)
+			return "", cli.Usagef("--after has %d, expected 1 to %d, the segments of a row", n, c.Arch.HaltMaxSteps)
 		}
 	}
 	batch := o.batch
@@ -125,7 +131,7 @@ func evalRun(ctx context.Context, s *cli.Streams, o evalOptions) error {
 		batch = c.GlobalBatchSize
 	}
 	if batch < 1 {
-		return cli.Usagef("--batch is %d, expected at least 1", batch)
+		return "", cli.Usagef("--batch is %d, expected at least 1", batch)
 	}
 	batch = min(batch, max(1, loader.Rows()))
 	if o.compute.Precision == "" {
@@ -133,36 +139,36 @@ func evalRun(ctx context.Context, s *cli.Streams, o evalOptions) error {
 	}
 	choice, err := o.compute.Open(s, o.kernelGiven)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer choice.Backend.Close()
 	if err := c.Arch.CheckEvaluation(choice.Precision, batch, runlog.PhysicalBytes()); err != nil {
-		return err
+		return "", err
 	}
 	m, weights, err := hrm.LoadModel(ck, c.Arch, choice.Precision, o.weights)
 	if err != nil {
-		return err
+		return "", err
 	}
 	prof := command.NewProfiler(o.profile, choice)
 	segment, err := hrm.NewSegment(m, prof.Backend(choice), batch)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer segment.Close()
 	digest, err := ck.Digest()
 	if err != nil {
-		return err
+		return "", err
 	}
 	if o.out == "" {
 		o.out = evalPath(ck, evalName(ck, weights, d, o, c, choice))
 	}
 	replaces, err := checkPredictions(o)
 	if err != nil {
-		return err
+		return "", err
 	}
 	after, err := afterFiles(o, c.Arch.HaltMaxSteps)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if !o.quiet {
 		fmt.Fprintf(s.Err, "checkpoint %s: step %d, %s weights\n%s\n", ck.Dir(), ck.Step(), weights, describeDataset(d))
@@ -189,10 +195,10 @@ func evalRun(ctx context.Context, s *cli.Streams, o evalOptions) error {
 		command.RemoveEmpty(made)
 	}
 	if errors.Is(err, context.Canceled) {
-		return fmt.Errorf("predict: %w, nothing was written", cli.ErrInterrupted)
+		return "", fmt.Errorf("predict: %w, nothing was written", cli.ErrInterrupted)
 	}
 	if err != nil {
-		return err
+		return "", err
 	}
 	did := "wrote"
 	if replaces {
@@ -203,7 +209,7 @@ func evalRun(ctx context.Context, s *cli.Streams, o evalOptions) error {
 		fmt.Fprintf(s.Out, "%s: after %d of %d segments\n", after[n], n, c.Arch.HaltMaxSteps)
 	}
 	evalSummary(s, metrics)
-	return nil
+	return o.out, nil
 }
 
 // afterFiles are the predictions files of --after by segments. The last

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"deeploop/hrm"
 	"deeploop/internal/cli"
 	"deeploop/internal/files"
 	"deeploop/voting"
@@ -21,6 +22,9 @@ type scoreOptions struct {
 	json, perTask     bool
 	submission        string
 	curve             string
+	watch             string
+	augmentations     int // with watch
+	threads           int // with watch
 	force             bool
 
 	ladderGiven bool
@@ -45,13 +49,24 @@ was not predicted counts as wrong.
 after "hrm eval --after 1,2,4", against the number of segments; the numbers are
 printed too. A picture shows tasks all of whose test inputs are solved.
 
+--watch follows a run while it trains: each checkpoint that it saves is
+evaluated, as hrm eval does, and scored, a line for each. It ends with the
+training.
+
 With --answers a file in the form of Kaggle's ARC Prize is scored instead.`,
 		Example: `  hrm score                                   the newest evaluation below runs/
   hrm score --submission submission.json
   hrm score --curve pass.png
+  hrm score --watch runs/arc1 --augmentations 10
   hrm score --answers submission.json --truth arc-agi-1/evaluation`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.ladderGiven = c.Flags().Changed("ladder")
+			if err := watchAlone(c.Flags().Changed); err != nil {
+				return err
+			}
+			if o.watch != "" {
+				return watchRun(c.Context(), s, o)
+			}
 			return scoreRun(s, o)
 		},
 	}
@@ -65,22 +80,18 @@ With --answers a file in the form of Kaggle's ARC Prize is scored instead.`,
 	f.StringVar(&o.submission, "submission", "", "write the two best answers of every test input to this `FILE`")
 	f.BoolVar(&o.force, "force", false, "with --submission or --curve: replace a FILE that is something else too")
 	f.StringVar(&o.curve, "curve", "", "draw pass@K against augmented copies and segments into this `FILE`: .png, .svg or .pdf")
+	f.StringVar(&o.watch, "watch", "", "evaluate and score the checkpoints of this `RUN` as it saves them")
+	f.IntVar(&o.augmentations, "augmentations", hrm.AllAugmentations, "with --watch: augmented copies of each test beside the original; -1 is all")
+	f.IntVar(&o.threads, "threads", 1, "with --watch: compute threads")
 	f.StringVar(&o.answers, "answers", "", "score this submission `FILE`; needs --truth")
 	f.StringVar(&o.truth, "truth", "", "ground truth `DIR|FILE`: tasks, Kaggle files or a dataset; with predictions it is only compared with the dataset's")
 	return cmd
 }
 
 func scoreRun(s *cli.Streams, o scoreOptions) error {
-	if o.votes < 1 {
-		return cli.Usagef("--votes is %d, expected at least 1", o.votes)
+	if err := o.checkLadder(); err != nil {
+		return err
 	}
-	for _, k := range o.ladder {
-		if k < 1 {
-			return cli.Usagef("--ladder has %d, expected numbers of at least 1", k)
-		}
-	}
-	slices.Sort(o.ladder)
-	o.ladder = slices.Compact(o.ladder)
 	var r *report
 	var err error
 	if o.submission != "" && o.answers == "" {
@@ -105,6 +116,21 @@ func scoreRun(s *cli.Streams, o scoreOptions) error {
 		return r.writeJSON(s)
 	}
 	return r.writeText(s)
+}
+
+// checkLadder checks and orders what pass@K is asked for.
+func (o *scoreOptions) checkLadder() error {
+	if o.votes < 1 {
+		return cli.Usagef("--votes is %d, expected at least 1", o.votes)
+	}
+	for _, k := range o.ladder {
+		if k < 1 {
+			return cli.Usagef("--ladder has %d, expected numbers of at least 1", k)
+		}
+	}
+	slices.Sort(o.ladder)
+	o.ladder = slices.Compact(o.ladder)
+	return nil
 }
 
 // writeSubmission writes the file whole or not at all.

@@ -84,6 +84,17 @@ func Acquire(dir string, now time.Time) (*Lock, error) {
 	}
 }
 
+// InUse reports whether a living process holds the lock of the folder dir, as
+// far as the lock's file tells: it does not touch the lock.
+func InUse(dir string) bool {
+	f, err := os.Open(filepath.Join(dir, LockFile))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return !mayTake(readOwner(f), self(time.Time{}), false)
+}
+
 // mayTake decides whether a lock whose file names old is free. got is true
 // when the system's lock was obtained: then every process of this machine that
 // held it is gone, and only a file system shared with another machine leaves
