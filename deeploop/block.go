@@ -36,8 +36,8 @@ func (r Residual) branch(b *graph.Builder, x *graph.Node, s Sublayer) *graph.Nod
 	return x
 }
 
-// join adds the branch's result z to the stream. x and z are [M, D].
-func (r Residual) join(b *graph.Builder, x, z *graph.Node, s Sublayer) *graph.Node {
+// Join adds the branch's result z to the stream. x and z are [M, D].
+func (r Residual) Join(b *graph.Builder, x, z *graph.Node, s Sublayer) *graph.Node {
 	if r.Placement == PreNorm {
 		return ops.Inject(b, x, z)
 	}
@@ -76,22 +76,37 @@ func (bl *Block) ForwardCached(b *graph.Builder, x *graph.Node, r Residual, s ke
 }
 
 func (bl *Block) forward(b *graph.Builder, x *graph.Node, r Residual, s kernel.AttentionShape, attend func(qkv *graph.Node) *graph.Node) *graph.Node {
+	z := bl.attentionBranch(b, x, r, s, attend)
+	if s.Asking() < s.T {
+		x = ops.Leading(b, x, s.B, s.Queries)
+	}
+	x = r.Join(b, x, z, bl.Attn)
+	return r.Join(b, x, bl.MLPBranch(b, x, r), bl.MLP)
+}
+
+// AttentionBranch is what Residual.Join adds to the stream x [B*T, D] in the
+// attention sublayer.
+func (bl *Block) AttentionBranch(b *graph.Builder, x *graph.Node, r Residual, s kernel.AttentionShape) *graph.Node {
+	return bl.attentionBranch(b, x, r, s, func(qkv *graph.Node) *graph.Node { return ops.Attention(b, qkv, s) })
+}
+
+func (bl *Block) attentionBranch(b *graph.Builder, x *graph.Node, r Residual, s kernel.AttentionShape, attend func(qkv *graph.Node) *graph.Node) *graph.Node {
 	qkv := ops.Linear(b, r.branch(b, x, bl.Attn), bl.QKV)
 	if bl.QNorm != nil {
 		qkv = ops.QKNorm(b, qkv, bl.QNorm, bl.KNorm, s, r.Eps)
 	}
-	z := ops.Linear(b, attend(qkv), bl.O)
-	if s.Asking() < s.T {
-		x = ops.Leading(b, x, s.B, s.Queries)
-	}
-	x = r.join(b, x, z, bl.Attn)
-	z = ops.Linear(b, r.branch(b, x, bl.MLP), bl.GateUp)
+	return ops.Linear(b, attend(qkv), bl.O)
+}
+
+// MLPBranch is AttentionBranch of the MLP sublayer.
+func (bl *Block) MLPBranch(b *graph.Builder, x *graph.Node, r Residual) *graph.Node {
+	z := ops.Linear(b, r.branch(b, x, bl.MLP), bl.GateUp)
 	if bl.Gated {
 		z = ops.SwiGLU(b, z)
 	} else {
 		z = ops.Activate(b, z, bl.Activation)
 	}
-	return r.join(b, x, ops.Linear(b, z, bl.Down), bl.MLP)
+	return ops.Linear(b, z, bl.Down)
 }
 
 // Params lists the block's trained parameters in the reference's order, gains

@@ -199,13 +199,13 @@ func golden(t *testing.T, g goldenCase, f *safetensors.File, be kernel.Backend) 
 		}
 	}
 
-	k, err := NewKappa(m, be, g.B, g.T)
+	k, err := NewKappa(m, be, g.B, g.T, 0)
 	require.NoError(t, err)
 	defer k.Close()
 	inputs, labels := make([]int32, g.B*g.T), make([]int32, g.B*g.T)
 	require.NoError(t, next(0)(inputs, labels))
 	k.Set(inputs, labels)
-	agreements, err := k.Measure()
+	agreements, err := k.Measure(t.Context(), nil)
 	require.NoError(t, err)
 	require.Len(t, agreements, len(g.KappaG))
 	for _, a := range agreements {

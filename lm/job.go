@@ -55,11 +55,11 @@ func NewJob(c TrainConfig, d Data, backend kernel.Backend, act kernel.DType) (*J
 }
 
 // Step makes one optimizer step on the next batches.
-func (j *Job) Step(_ context.Context, step int) (train.Result, error) {
+func (j *Job) Step(ctx context.Context, step int) (train.Result, error) {
 	var kappa runlog.Metrics
 	if every := j.config.KappaSteps; every > 0 && (step-1)%every == 0 {
 		var err error
-		if kappa, err = j.measureKappa(); err != nil {
+		if kappa, err = j.measureKappa(ctx); err != nil {
 			return train.Result{}, err
 		}
 	}
@@ -77,9 +77,9 @@ func (j *Job) Step(_ context.Context, step int) (train.Result, error) {
 // measureKappa measures at the present weights, on the first sequences of the
 // validation split. A step's line in the metrics has what was measured before
 // it, the last evaluation's what the end of the schedule gave.
-func (j *Job) measureKappa() (runlog.Metrics, error) {
+func (j *Job) measureKappa(ctx context.Context) (runlog.Metrics, error) {
 	if j.kappa == nil {
-		k, err := NewKappa(j.Model, j.backend, j.config.BatchSize, j.config.Arch.Context)
+		k, err := NewKappa(j.Model, j.backend, j.config.BatchSize, j.config.Arch.Context, j.config.KappaGroup)
 		if err != nil {
 			return nil, err
 		}
@@ -88,12 +88,12 @@ func (j *Job) measureKappa() (runlog.Metrics, error) {
 	if err := j.kappa.Load(j.data.Val, 0); err != nil {
 		return nil, err
 	}
-	r, err := j.kappa.Measure()
+	r, err := j.kappa.Measure(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
 	m := runlog.Metrics{"kappa_G_max": r.Max(), "kappa_G_median": r.Median()}
-	if j.config.Arch.Loops > 1 {
+	if len(r[0].Norms) > 1 {
 		m["kappa_cosine_mean"] = r.MeanCosine()
 	}
 	return m, nil
@@ -114,7 +114,7 @@ func (j *Job) Evaluate(ctx context.Context, progress func(done, total int)) (run
 	m := runlog.Metrics{}
 	if j.config.KappaSteps > 0 && j.StepsDone == j.config.Steps {
 		var err error
-		if m, err = j.measureKappa(); err != nil {
+		if m, err = j.measureKappa(ctx); err != nil {
 			return nil, err
 		}
 	}

@@ -16,7 +16,7 @@ import (
 
 func newTestKappa(t *testing.T, m *Model, c TrainConfig) *Kappa {
 	t.Helper()
-	k, err := NewKappa(m, ref.New(1), c.BatchSize, c.Arch.Context)
+	k, err := NewKappa(m, ref.New(1), c.BatchSize, c.Arch.Context, c.KappaGroup)
 	require.NoError(t, err)
 	t.Cleanup(k.Close)
 	require.NoError(t, randomBatches(c, 7)(k.batch.tokens, k.batch.loss.Labels))
@@ -30,7 +30,7 @@ func TestKappaIsOneWithOneRound(t *testing.T) {
 		c.Arch.Loops = 1
 		m, err := NewModel(c.Arch, kernel.Float32, 3)
 		require.NoError(t, err)
-		as, err := newTestKappa(t, m, c).Measure()
+		as, err := newTestKappa(t, m, c).Measure(t.Context(), nil)
 		require.NoError(t, err)
 		require.Len(t, as, 2*c.Arch.Layers)
 		for _, a := range as {
@@ -54,7 +54,7 @@ func TestRoundsAddUpToTheGradient(t *testing.T) {
 	require.NoError(t, err)
 	k := newTestKappa(t, l.Model, c)
 	for range 2 { // measuring again starts from zero
-		as, err := k.Measure()
+		as, err := k.Measure(t.Context(), nil)
 		require.NoError(t, err)
 		for i, p := range k.model.Params() {
 			sum := make([]float64, p.Data.Len())
@@ -110,7 +110,7 @@ func TestKappaViewSharesWeights(t *testing.T) {
 	c := tiny()
 	l := newTestLearner(t, c, kernel.Float32, ref.New(1))
 	k := newTestKappa(t, l.Model, c)
-	first, err := k.Measure()
+	first, err := k.Measure(t.Context(), nil)
 	require.NoError(t, err)
 	for i, p := range l.Model.Params() {
 		require.Equal(t, p.Data, k.model.Params()[i].Data)
@@ -118,10 +118,10 @@ func TestKappaViewSharesWeights(t *testing.T) {
 	}
 	_, err = l.Step(randomBatches(c, 1))
 	require.NoError(t, err)
-	then, err := k.Measure()
+	then, err := k.Measure(t.Context(), nil)
 	require.NoError(t, err)
 	require.NotEqual(t, first, then, "it sees what training wrote")
-	fresh, err := newTestKappa(t, l.Model, c).Measure()
+	fresh, err := newTestKappa(t, l.Model, c).Measure(t.Context(), nil)
 	require.NoError(t, err)
 	require.Equal(t, fresh, then)
 }
@@ -272,7 +272,7 @@ func TestKappaOfUntiedGroups(t *testing.T) {
 	tied, err := NewModel(c.Arch, kernel.Float64, 3)
 	require.NoError(t, err)
 	shake(tied, 4)
-	want, err := newTestKappa(t, tied, c).Measure()
+	want, err := newTestKappa(t, tied, c).Measure(t.Context(), nil)
 	require.NoError(t, err)
 
 	u := c
@@ -287,11 +287,11 @@ func TestKappaOfUntiedGroups(t *testing.T) {
 		}
 	}
 	k := newTestKappa(t, untied, u)
-	alone, err := k.Measure()
+	alone, err := k.Measure(t.Context(), nil)
 	require.NoError(t, err)
 	require.Len(t, alone, 12)
-	require.NoError(t, k.Group(2))
-	got, err := k.Measure()
+	u.KappaGroup = 2
+	got, err := newTestKappa(t, untied, u).Measure(t.Context(), nil)
 	require.NoError(t, err)
 	require.Len(t, got, 4)
 	for i := range want {
@@ -300,8 +300,10 @@ func TestKappaOfUntiedGroups(t *testing.T) {
 		require.InDelta(t, want[i].Cosine, got[i].Cosine, 1e-9)
 		require.InEpsilonSlice(t, want[i].Norms, got[i].Norms, 1e-9)
 	}
-	require.ErrorContains(t, k.Group(4), "group is 4, expected a divisor of the model's 6 layers")
-	require.ErrorContains(t, newTestKappa(t, tied, c).Group(1), "whose visits are its rounds")
+	u.KappaGroup = 4
+	require.ErrorContains(t, u.Validate(), "kappa_group is 4, expected a divisor of the model's 6 layers")
+	_, err = NewKappa(tied, ref.New(1), 1, 2, 1)
+	require.ErrorContains(t, err, "whose visits are its rounds")
 }
 
 func TestMeanOfMeasurements(t *testing.T) {

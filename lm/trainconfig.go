@@ -30,7 +30,8 @@ type TrainConfig struct {
 	EMA                bool     `yaml:"ema" json:"ema" help:"keep an average of the weights and evaluate it"`
 	EMARate            float64  `yaml:"ema_rate" json:"ema_rate" help:"how much of the average stays at each step"`
 	CheckpointLoops    bool     `yaml:"checkpoint_loops" json:"checkpoint_loops" help:"keep only the states between loops and compute the rest again in the backward pass: less memory, about a third more time"`
-	KappaSteps         int      `yaml:"kappa_steps" json:"kappa_steps" help:"steps between measurements of kappa_G, and one at the end, written to metrics.jsonl; 0 is never"`
+	KappaSteps         int      `yaml:"kappa_steps" json:"kappa_steps" help:"steps between measurements of kappa_G (maximum and median over sublayers) and of the visits' mean pairwise cosine, and one at the end, written to metrics.jsonl; 0 is never"`
+	KappaGroup         int      `yaml:"kappa_group" json:"kappa_group" help:"blocks that kappa takes as the stored ones of an untied model (loops 1): block k and every so many-th after it count as visits of one; 0 is none"`
 	Precision          string   `yaml:"precision" json:"precision" help:"fp32, bf16 or auto"`
 	Threads            int      `yaml:"threads" json:"threads" help:"compute threads; 0 is one per core"`
 	Kernel             string   `yaml:"kernel" json:"kernel" help:"ref, c, avx2, avx512, amx or auto"`

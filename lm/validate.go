@@ -87,6 +87,10 @@ func (c TrainConfig) Validate() error {
 	k.Whole("keep", c.Keep, 0, most)
 	k.Below("ema_rate", c.EMARate, 1)
 	k.Whole("kappa_steps", c.KappaSteps, 0, most)
+	k.Whole("kappa_group", c.KappaGroup, 0, 1<<10)
+	if _, err := c.Arch.visitGroup(c.KappaGroup); k.Err == nil && err != nil {
+		k.Fail("kappa_group", c.KappaGroup, err.(*ConfigError).Want)
+	}
 	k.Whole("threads", c.Threads, 0, kernel.MaxThreads)
 	k.OneOf("precision", c.Precision, "fp32", "bf16", "auto")
 	k.OneOf("kernel", c.Kernel, "ref", "c", "avx2", "avx512", "amx", "auto")

@@ -305,6 +305,24 @@ func TestDiagnoseKappa(t *testing.T) {
 	require.Len(t, r.Sublayers, 4)
 	require.NotNil(t, r.CosineMean)
 
+	require.Nil(t, r.Full)
+	out, _ = succeed(t, append(args, "--group", "2", "--full", "--iterations", "1", "--batches", "1", "--batch", "1")...)
+	r = kappaReport{}
+	require.NoError(t, json.Unmarshal([]byte(out), &r))
+	require.Equal(t, 1, r.Full.Iterations)
+	require.Greater(t, r.Full.KappaMax, 0.)
+	require.LessOrEqual(t, r.Full.KappaMedian, r.Full.KappaMax)
+	for _, a := range r.Sublayers {
+		require.Len(t, a.Full.Sensitivities, 2)
+		require.LessOrEqual(t, a.Full.Kappa, r.Full.KappaMax)
+	}
+	out, errs = succeed(t, "diagnose", "kappa", "--run", "runs/a", "--data", "data/bytes", "--split", "train", "--full", "--iterations", "0", "--batches", "1")
+	require.Contains(t, out, "kappa: max ")
+	require.Contains(t, out, "0 power iterations")
+	require.Contains(t, errs, "fp32 (--full needs it)")
+	refuse(t, "--full needs --precision fp32", append(args, "--full", "--precision", "bf16")...)
+	refuse(t, "--iterations is -1", append(args, "--full", "--iterations", "-1")...)
+
 	refuse(t, "expected a divisor of the model's 4 layers", append(args, "--group", "3")...)
 	refuse(t, "not 100000; use a smaller --batches", append(args, "--batches", "100000")...)
 	refuse(t, "numbers of at least 1", append(args, "--batches", "0")...)

@@ -102,7 +102,7 @@ func (t *trainTask) Loop() (command.Loop, error) {
 // mayChange are the keys that a resumed run may have otherwise than before.
 var mayChange = []string{
 	"steps", "data_path", "threads", "kernel", "keep", "checkpoint_interval", "eval_steps", "eval_tokens", "eval_loops",
-	"checkpoint_loops", "kappa_steps",
+	"checkpoint_loops", "kappa_steps", "kappa_group",
 }
 
 // progressItems are the metrics of a progress line and of an evaluation's.

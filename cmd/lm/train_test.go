@@ -239,6 +239,7 @@ func TestTrainRefusesDataThatDoesNotFit(t *testing.T) {
 		"--data sample --inner-norm --placement deepnorm --run runs/x":   "arch.inner_norm",
 		"--data sample --mlp relu --run runs/x":                          "arch.mlp",
 		"--data sample --kappa-steps -1 --run runs/x":                    "kappa_steps is -1",
+		"--data sample --kappa-group 2 --run runs/x":                     "kappa_group is 2, expected none for a model of 2 loops",
 		"--data sample --steps 0 --run runs/x":                           "steps is 0",
 		"--data sample --set arch.vocab_size=7 --run runs/x":             "it comes from the dataset's tokenizer",
 		"--data sample --set arch.lopes=7 --run runs/x":                  "did you mean arch.loops?",
@@ -278,7 +279,11 @@ func TestRunsOfTheOtherKind(t *testing.T) {
 	out, _ := ok(t, "inspect")
 	require.Contains(t, out, "runs/mine")
 	require.Contains(t, out, "placement: deeploop")
-	out, _ = ok(t, "plot")
+	ok(t, trainTiny+"--steps 2 --eval-tokens 50 --layers 4 --loops 1 --kappa-steps 1 --kappa-group 2 --run runs/mine --force")
+	metrics, err := os.ReadFile("runs/mine/metrics.jsonl")
+	require.NoError(t, err)
+	require.Contains(t, string(metrics), "kappa_cosine_mean", "an untied model in groups has visits to compare")
+	out, _ = ok(t, "plot --metric kappa_G")
 	require.Equal(t, "runs/mine/curves.png\n", out)
 	require.FileExists(t, "runs/mine/curves.png")
 	require.Contains(t, fails(t, cli.ExitUsage, "train --run runs/theirs --resume"), `a model of kind "hrm"`)

@@ -2,8 +2,11 @@ package command
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -32,7 +35,8 @@ func NewPlotCmd(s *cli.Streams, program, kind string, metrics []string, example 
 		Short: "Draw the curves of one or several runs",
 		Long: `Draw metrics of runs by step into one picture: for every metric its values in
 training, smoothed, and its values in evaluations. RUN is a run's folder; the
-newest one below runs/ when nothing is named.`,
+newest one below runs/ when nothing is named. A name that no run has stands for
+all that begin with it and a "_".`,
 		Example: example,
 		Args:    cobra.ArbitraryArgs,
 		RunE:    func(_ *cobra.Command, args []string) error { return plotRun(s, o, args) },
@@ -67,23 +71,26 @@ func plotRun(s *cli.Streams, o plotOptions, runs []string) error {
 	if _, err := files.Check(o.out, kind, o.force, false); err != nil {
 		return fmt.Errorf("draw curves: %w", err)
 	}
+	lines := make([][]runlog.Line, len(runs))
+	for i, run := range runs {
+		path := filepath.Join(run, train.MetricsFile)
+		if _, err := os.Stat(path); err != nil {
+			return cli.Usagef("read run %s: %w", run, err)
+		}
+		var err error
+		if lines[i], err = runlog.Read(path); err != nil {
+			return err
+		}
+	}
 	var panels []curves.Panel
-	for _, m := range o.metrics {
+	for _, m := range metricsOf(lines, o.metrics) {
 		trained, evaluated := curves.Panel{Title: m + ", training"}, curves.Panel{Title: m + ", evaluation"}
-		for _, run := range runs {
-			path := filepath.Join(run, train.MetricsFile)
-			if _, err := os.Stat(path); err != nil {
-				return cli.Usagef("read run %s: %w", run, err)
-			}
-			lines, err := runlog.Read(path)
-			if err != nil {
-				return err
-			}
+		for i, run := range runs {
 			name := filepath.Base(filepath.Clean(run))
-			if t := curves.Of(name, lines, runlog.Train, m).Smooth(o.smooth); len(t.Steps) > 0 {
+			if t := curves.Of(name, lines[i], runlog.Train, m).Smooth(o.smooth); len(t.Steps) > 0 {
 				trained.Series = append(trained.Series, t)
 			}
-			if e := curves.Of(name, lines, runlog.Eval, m); len(e.Steps) > 0 {
+			if e := curves.Of(name, lines[i], runlog.Eval, m); len(e.Steps) > 0 {
 				evaluated.Series = append(evaluated.Series, e)
 			}
 		}
@@ -101,4 +108,28 @@ func plotRun(s *cli.Streams, o plotOptions, runs []string) error {
 	}
 	fmt.Fprintln(s.Out, o.out)
 	return nil
+}
+
+// metricsOf replaces names that no run has by those that begin with them.
+func metricsOf(runs [][]runlog.Line, names []string) (all []string) {
+	known := map[string]bool{}
+	for _, lines := range runs {
+		for _, l := range lines {
+			for k := range l.Values {
+				known[k] = true
+			}
+		}
+	}
+	for _, n := range names {
+		if known[n] {
+			all = append(all, n)
+			continue
+		}
+		for _, k := range slices.Sorted(maps.Keys(known)) {
+			if strings.HasPrefix(k, n+"_") {
+				all = append(all, k)
+			}
+		}
+	}
+	return all
 }
