@@ -112,7 +112,7 @@ func TestSVGHoldsTheSameBoxes(t *testing.T) {
 			rects++
 		}
 	}
-	require.Equal(t, 1+len(newFigure([]*Task{drawnTask()}).boxes), rects)
+	require.Equal(t, 1+len(newFigure(sheets([]*Task{drawnTask()})).boxes), rects)
 }
 
 func TestPicturesOfLargeTasksStayWide(t *testing.T) {
@@ -121,7 +121,7 @@ func TestPicturesOfLargeTasksStayWide(t *testing.T) {
 		big.Train = append(big.Train, Pair{NewGrid(30, 30), NewGrid(30, 30)})
 	}
 	big.Test = big.Train[:2]
-	f := newFigure([]*Task{big})
+	f := newFigure(sheets([]*Task{big}))
 	require.LessOrEqual(t, f.width, figureWidth)
 	for _, b := range f.boxes {
 		require.True(t, b.x >= 0 && b.y >= 0 && b.x+b.w <= f.width && b.y+b.h <= f.height)

@@ -1,9 +1,6 @@
 package arc
 
-import (
-	"fmt"
-	"image/color"
-)
+import "image/color"
 
 // figure is a picture of tasks as coloured rectangles and labels, in pixels.
 // PNG and SVG are two ways to write it.
@@ -45,38 +42,42 @@ var (
 	gutter = color.RGBA{0x55, 0x55, 0x55, 0xFF}
 )
 
-// newFigure lays the tasks out below each other: one column per pair with the
-// input above the output, test pairs last.
-func newFigure(tasks []*Task) *figure {
+// newFigure lays the sheets out below each other: one column per pair with the
+// input above the output, part after part.
+func newFigure(sheets []*Sheet) *figure {
 	f := &figure{width: 2 * margin, height: margin}
-	for _, t := range tasks {
-		f.task(t)
+	for _, s := range sheets {
+		f.sheet(s)
 	}
 	f.height += margin - taskGap
-	if len(tasks) == 0 {
+	if len(sheets) == 0 {
 		f.height = 2 * margin
 	}
 	return f
 }
 
-// cellSize is the largest size with which the task's pairs fit side by side.
-func cellSize(t *Task) int {
+// cellSize is the largest size with which the sheet's pairs fit side by side.
+func cellSize(s *Sheet) int {
 	cols, gaps := 0, 2*margin+sectionGap
-	for _, p := range append(append([]Pair(nil), t.Train...), t.Test...) {
-		cols += max(p.Input.Cols, p.Output.Cols)
-		gaps += pairGap
+	for _, part := range s.Parts {
+		for _, p := range part {
+			cols += max(p.Input.Cols, p.Output.Cols)
+			gaps += pairGap
+		}
 	}
 	return max(smallCell, min(largestCell, (figureWidth-gaps)/max(cols, 1)))
 }
 
-// task appends a task below what is there.
-func (f *figure) task(t *Task) {
-	cell := cellSize(t)
-	f.label(margin, f.height, t.Title())
+// sheet appends a sheet below what is there.
+func (f *figure) sheet(s *Sheet) {
+	cell := cellSize(s)
+	f.label(margin, f.height, printed(s.Title))
 	top := f.height + labelHeight + 8
 	below := 0 // where outputs start
-	for _, p := range append(append([]Pair(nil), t.Train...), t.Test...) {
-		below = max(below, top+labelHeight+p.Input.Rows*cell+arrowHeight)
+	for _, part := range s.Parts {
+		for _, p := range part {
+			below = max(below, top+labelHeight+p.Input.Rows*cell+arrowHeight)
+		}
 	}
 	x, bottom := margin, below
 	column := func(name string, p Pair) {
@@ -95,15 +96,17 @@ func (f *figure) task(t *Task) {
 		}
 		x += width + pairGap
 	}
-	for i, p := range t.Train {
-		column(fmt.Sprintf("train[%d]", i), p)
+	var lines []int // between parts
+	for _, part := range s.Parts {
+		if len(part) > 0 && x > margin {
+			lines = append(lines, x-pairGap+(sectionGap-1)/2)
+			x += sectionGap - pairGap
+		}
+		for _, p := range part {
+			column(p.Label, p.Pair)
+		}
 	}
-	line := x - pairGap + (sectionGap-1)/2
-	x += sectionGap - pairGap
-	for i, p := range t.Test {
-		column(fmt.Sprintf("test[%d]", i), p)
-	}
-	if len(t.Train) > 0 && len(t.Test) > 0 {
+	for _, line := range lines {
 		f.boxes = append(f.boxes, box{line, top, 1, bottom - top, gutter})
 	}
 	f.width = max(f.width, x-pairGap+margin)

@@ -1,6 +1,7 @@
 package arc
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -23,11 +24,24 @@ import (
 //
 // Task.HoldOut says what is kept out of training. Bad input gives an *Error;
 // what is odd but legal ends up in Corpus.Warnings.
-func Load(paths ...string) (*Corpus, error) {
+func Load(paths ...string) (*Corpus, error) { return (&loader{}).load(paths) }
+
+// LoadSome is Load that leaves files in folders out, with a warning, where they
+// are not what it expects. One task at least must remain.
+func LoadSome(paths ...string) (*Corpus, error) {
+	l := &loader{lenient: true}
+	c, err := l.load(paths)
+	if err == nil && len(c.Tasks) == 0 {
+		return nil, l.first
+	}
+	return c, err
+}
+
+func (l *loader) load(paths []string) (*Corpus, error) {
 	if len(paths) == 0 {
 		return nil, fileErrorf("", "no input given, expected a task file or a folder of tasks")
 	}
-	l := &loader{corpus: &Corpus{}, seen: make(map[string]bool)}
+	l.corpus, l.seen = &Corpus{}, make(map[string]bool)
 	for _, path := range paths {
 		if err := l.path(path); err != nil {
 			return nil, err
@@ -46,6 +60,9 @@ type loader struct {
 	notes  notes
 	seen   map[string]bool // files read, as absolute paths without links
 	inside []string        // folders being read, from the outermost, likewise
+
+	lenient bool  // files in folders that cannot be read as tasks are left out
+	first   error // about the first of them
 }
 
 // path reads one input.
@@ -106,6 +123,11 @@ func (l *loader) group(path string, files []string, flat bool) error {
 			continue
 		}
 		content, err := l.read(f)
+		if err != nil && l.lenient && f != path {
+			l.first = cmp.Or(l.first, err)
+			l.notes.add("left out", "not read, no task", err.Error())
+			continue
+		}
 		if err != nil {
 			return err
 		}

@@ -13,8 +13,9 @@ import (
 
 // Image draws the tasks below each other, one column per pair, the output
 // under its input.
-func Image(tasks ...*Task) image.Image {
-	f := newFigure(tasks)
+func Image(tasks ...*Task) image.Image { return sheetImage(newFigure(sheets(tasks))) }
+
+func sheetImage(f *figure) image.Image {
 	img := image.NewPaletted(image.Rect(0, 0, f.width, f.height), imagePalette())
 	fillBox(img, box{0, 0, f.width, f.height, paper})
 	for _, b := range f.boxes {
@@ -52,10 +53,14 @@ func fillBox(img *image.Paletted, b box) {
 const maxPixels = 64 << 20
 
 // WritePNG writes Image as PNG. Too many tasks for one picture is an *Error.
-func WritePNG(w io.Writer, tasks ...*Task) error {
-	if f := newFigure(tasks); f.width*f.height > maxPixels {
+func WritePNG(w io.Writer, tasks ...*Task) error { return WriteSheetsPNG(w, sheets(tasks)...) }
+
+// WriteSheetsPNG is WritePNG of sheets.
+func WriteSheetsPNG(w io.Writer, sheets ...*Sheet) error {
+	f := newFigure(sheets)
+	if f.width*f.height > maxPixels {
 		return fileErrorf("", "a picture of %d tasks would have %d x %d pixels, expected at most %d million; name fewer tasks, or write SVG",
-			len(tasks), f.width, f.height, maxPixels>>20)
+			len(sheets), f.width, f.height, maxPixels>>20)
 	}
-	return png.Encode(w, Image(tasks...))
+	return png.Encode(w, sheetImage(f))
 }

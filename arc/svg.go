@@ -10,7 +10,7 @@ import (
 
 // WriteSVG writes the same picture as WritePNG, as SVG.
 func WriteSVG(w io.Writer, tasks ...*Task) error {
-	f := newFigure(tasks)
+	f := newFigure(sheets(tasks))
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" shape-rendering="crispEdges">`+"\n", f.width, f.height)
 	rect := func(x box) {

@@ -19,19 +19,19 @@ type TextOptions struct {
 // WriteText draws a task for a terminal: input and output of a pair side by
 // side, and as many pairs in a line as fit. A cell is two columns wide. An
 // unknown output is a question mark.
-func WriteText(w io.Writer, t *Task, opt TextOptions) error {
+func WriteText(w io.Writer, t *Task, opt TextOptions) error { return WriteSheetText(w, t.sheet(), opt) }
+
+// WriteSheetText is WriteText of a sheet; each part begins a line.
+func WriteSheetText(w io.Writer, s *Sheet, opt TextOptions) error {
 	if opt.Width <= 0 {
 		opt.Width = 80
 	}
 	var b strings.Builder
-	b.WriteString(t.Title() + "\n")
-	for _, s := range []struct {
-		name  string
-		pairs []Pair
-	}{{"train", t.Train}, {"test", t.Test}} {
-		blocks := make([]block, len(s.pairs))
-		for i, p := range s.pairs {
-			blocks[i] = pairBlock(fmt.Sprintf("%s[%d]", s.name, i), p, opt.Color)
+	b.WriteString(printed(s.Title) + "\n")
+	for _, part := range s.Parts {
+		blocks := make([]block, len(part))
+		for i, c := range part {
+			blocks[i] = pairBlock(c.Label, c.Pair, opt.Color)
 		}
 		writeBlocks(&b, blocks, opt.Width)
 	}
@@ -46,6 +46,10 @@ func (t *Task) Title() string {
 	if t.Split != "" {
 		title += " (" + t.Split + ")"
 	}
+	return printed(title)
+}
+
+func printed(title string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r

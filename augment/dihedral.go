@@ -33,7 +33,7 @@ func Dihedral(g arc.Grid, t int) arc.Grid {
 		panic("augment: dihedral transform out of range")
 	}
 	rows, cols := g.Rows, g.Cols
-	if swapsAxes(t) {
+	if SwapsAxes(t) {
 		rows, cols = cols, rows
 	}
 	out := arc.NewGrid(rows, cols)
@@ -68,8 +68,8 @@ func Dihedral(g arc.Grid, t int) arc.Grid {
 	return out
 }
 
-// swapsAxes reports whether t exchanges the numbers of rows and columns.
-func swapsAxes(t int) bool { return t == 1 || t == 3 || t >= 6 }
+// SwapsAxes reports whether t exchanges the numbers of rows and columns.
+func SwapsAxes(t int) bool { return t == 1 || t == 3 || t >= 6 }
 
 // InverseDihedral returns the transform that undoes t.
 func InverseDihedral(t int) int { return dihedralInverse[t] }

@@ -163,7 +163,7 @@ func (s *splitPlan) draw(p *plan, m *rng.Legacy) {
 				var row, col int
 				if i != still {
 					rows, cols := max(pair.Input.Rows, pair.Output.Rows), max(pair.Input.Cols, pair.Output.Cols)
-					if swapsAxes(a.Dihedral) {
+					if SwapsAxes(a.Dihedral) {
 						rows, cols = cols, rows
 					}
 					row = m.Intn(side - rows + 1)

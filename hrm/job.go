@@ -117,7 +117,7 @@ func (j *Job) Check() error {
 	if err := optim.FiniteState(j.backend, j.Params, j.EMA); err != nil {
 		return err
 	}
-	return optim.Finite(j.backend, "weight", "puzzle_emb.weights", j.Model.PuzzleTable)
+	return optim.Finite(j.backend, "weight", puzzleTable, j.Model.PuzzleTable)
 }
 
 // State lists everything the next steps depend on.
@@ -142,15 +142,23 @@ func (j *Job) State(s *checkpoint.Set) {
 
 // state lists what evaluation needs: weights, initial states, task embeddings.
 func (m *Model) state(s *checkpoint.Set) {
+	m.weights(s)
+	if c := m.Config; c.PuzzleEmbDim > 0 {
+		s.Tensor(checkpoint.TaskEmbeddings, puzzleTable, []int{c.NumPuzzleIdentifiers, c.PuzzleEmbDim}, m.PuzzleTable)
+	}
+}
+
+// puzzleTable is the name of the task embeddings, the reference's.
+const puzzleTable = "puzzle_emb.weights"
+
+// weights lists weights and initial states.
+func (m *Model) weights(s *checkpoint.Set) {
 	for _, p := range m.Params() {
 		s.Tensor(checkpoint.Weights, p.Name, p.Shape(), p.Data)
 	}
 	d := m.Config.HiddenSize
 	s.Tensor(checkpoint.Weights, "H_init", []int{d}, m.HInit)
 	s.Tensor(checkpoint.Weights, "L_init", []int{d}, m.LInit)
-	if c := m.Config; c.PuzzleEmbDim > 0 {
-		s.Tensor(checkpoint.TaskEmbeddings, "puzzle_emb.weights", []int{c.NumPuzzleIdentifiers, c.PuzzleEmbDim}, m.PuzzleTable)
-	}
 }
 
 // Restored marks the weights as changed after State was overwritten.

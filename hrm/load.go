@@ -57,6 +57,35 @@ func (c Config) AtDepth(d Depth) Config {
 // LoadModel returns which it took. c is the checkpoint's architecture with the
 // dataset's sizes, at the depth of training or at another one (AtDepth).
 func LoadModel(ck *checkpoint.Reader, c Config, act kernel.DType, weights string) (*Model, string, error) {
+	return loadModel(ck, c, act, weights, (*Model).state)
+}
+
+// LoadWeights is LoadModel without the task embeddings, which are zeros and as
+// many as c says.
+func LoadWeights(ck *checkpoint.Reader, c Config, act kernel.DType, weights string) (*Model, string, error) {
+	return loadModel(ck, c, act, weights, (*Model).weights)
+}
+
+// MeanTaskEmbedding returns the mean [PuzzleEmbDim] of a checkpoint's task
+// embeddings, the blank identifier's left out. c is the checkpoint's
+// architecture.
+func MeanTaskEmbedding(ck *checkpoint.Reader, c Config) ([]float64, error) {
+	table := make([]float32, c.NumPuzzleIdentifiers*c.PuzzleEmbDim)
+	var s checkpoint.Set
+	s.Tensor(checkpoint.TaskEmbeddings, puzzleTable, []int{c.NumPuzzleIdentifiers, c.PuzzleEmbDim}, table)
+	if err := ck.Load(&s); err != nil {
+		return nil, err
+	}
+	mean := make([]float64, c.PuzzleEmbDim)
+	rows := max(1, c.NumPuzzleIdentifiers-1)
+	for i := c.PuzzleEmbDim; i < len(table); i++ {
+		mean[i%c.PuzzleEmbDim] += float64(table[i]) / float64(rows)
+	}
+	return mean, nil
+}
+
+// loadModel builds a model and reads what list lists.
+func loadModel(ck *checkpoint.Reader, c Config, act kernel.DType, weights string, list func(*Model, *checkpoint.Set)) (*Model, string, error) {
 	weights, err := train.ChooseWeights(ck, weights)
 	if err != nil {
 		return nil, "", err
@@ -66,7 +95,7 @@ func LoadModel(ck *checkpoint.Reader, c Config, act kernel.DType, weights string
 		return nil, "", err
 	}
 	var s checkpoint.Set
-	m.state(&s)
+	list(m, &s)
 	if err := ck.Load(&s); err != nil {
 		return nil, "", err
 	}

@@ -154,13 +154,14 @@ type answered struct {
 func (a *answered) read(s *Segment) {
 	t := s.Model.Config.SeqLen
 	for i := range a.q {
-		s.predicted(i, a.preds[i*t:(i+1)*t])
+		s.Predicted(i, a.preds[i*t:(i+1)*t])
 		a.q[i] = float32(s.Q.QHalt[i])
 	}
 }
 
-// predicted copies the arg-max tokens of batch row i, without the task slots.
-func (s *Segment) predicted(i int, dst []uint8) {
+// Predicted copies the arg-max tokens [SeqLen] of batch row i, without the task
+// slots, from the last evaluated segment into dst.
+func (s *Segment) Predicted(i int, dst []uint8) {
 	c := s.Model.Config
 	at := i*c.Positions() + c.PuzzleEmbLen()
 	for j, t := range s.Loss.Pred[at : at+c.SeqLen] {

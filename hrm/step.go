@@ -77,6 +77,8 @@ type Learner struct {
 	LR, PuzzleLR optim.Cosine
 	// StepsDone counts optimizer steps.
 	StepsDone int
+	// Frozen leaves all weights as they are: only task embeddings learn.
+	Frozen bool
 
 	explore     *rng.Stream
 	exploreProb float64
@@ -186,7 +188,9 @@ func (l *Learner) Update() {
 	if p := l.Segment.Puzzle; p != nil {
 		l.Sign.Step(l.backend, l.Model.PuzzleTable, l.Model.Config.PuzzleEmbDim, l.Carry.Current.IDs, p.Grad(), l.PuzzleLR.At(l.StepsDone))
 	}
-	l.Adam.Step(l.backend, l.Params, l.LR.At(l.StepsDone))
+	if !l.Frozen {
+		l.Adam.Step(l.backend, l.Params, l.LR.At(l.StepsDone))
+	}
 }
 
 // Step is Forward, Check and Update.

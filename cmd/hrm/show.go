@@ -67,7 +67,7 @@ func showRun(s *cli.Streams, opt showOptions, args []string) error {
 	}
 	var tasks []*arc.Task
 	for _, arg := range args {
-		found, warnings, err := findTasks(arg)
+		found, warnings, err := findTasks("show", arg)
 		if err != nil {
 			return err
 		}
@@ -122,7 +122,8 @@ func showText(out io.Writer, color string) (arc.TextOptions, error) {
 }
 
 // findTasks resolves one TASK argument: a path, FOLDER:ID or a sample's name.
-func findTasks(arg string) (tasks []*arc.Task, warnings []string, err error) {
+// verb begins complaints.
+func findTasks(verb, arg string) (tasks []*arc.Task, warnings []string, err error) {
 	if exists(arg) {
 		c, err := arc.Load(arg)
 		if err != nil {
@@ -139,7 +140,7 @@ func findTasks(arg string) (tasks []*arc.Task, warnings []string, err error) {
 			return nil, nil, err
 		}
 		if tasks = c.Find(arg[i+1:]); len(tasks) == 0 {
-			return nil, nil, unknownTask(c, arg[i+1:], arg[:i], fmt.Sprintf("expected one of its %d tasks, such as %s", len(c.Tasks), c.Tasks[0].ID))
+			return nil, nil, unknownTask(verb, c, arg[i+1:], arg[:i], fmt.Sprintf("expected one of its %d tasks, such as %s", len(c.Tasks), c.Tasks[0].ID))
 		}
 		return tasks, nil, nil
 	}
@@ -149,16 +150,16 @@ func findTasks(arg string) (tasks []*arc.Task, warnings []string, err error) {
 			path, id = arg[:i], arg[i+1:]
 		}
 		if id != "" {
-			return nil, nil, cli.Usagef("show %s: %s does not exist, expected a folder or file with task %s", arg, path, id)
+			return nil, nil, cli.Usagef("%s %s: %s does not exist, expected a folder or file with task %s", verb, arg, path, id)
 		}
-		return nil, nil, cli.Usagef("show %s: no such file or folder, expected a task file, a folder of tasks, FOLDER:ID or a sample task's name", arg)
+		return nil, nil, cli.Usagef("%s %s: no such file or folder, expected a task file, a folder of tasks, FOLDER:ID or a sample task's name", verb, arg)
 	}
 	c, err := arc.Samples()
 	if err != nil {
 		return nil, nil, err
 	}
 	if tasks = c.Find(arg); len(tasks) == 0 {
-		return nil, nil, unknownTask(c, arg, "the sample tasks, nor a file or folder", "`hrm show` without arguments lists the samples")
+		return nil, nil, unknownTask(verb, c, arg, "the sample tasks, nor a file or folder", "`hrm show` without arguments lists the samples")
 	}
 	return tasks, nil, nil
 }
@@ -169,11 +170,11 @@ func exists(path string) bool {
 }
 
 // unknownTask lists near names, or gives the hint if there are none.
-func unknownTask(c *arc.Corpus, id, where, hint string) error {
+func unknownTask(verb string, c *arc.Corpus, id, where, hint string) error {
 	if near := c.Near(id); len(near) > 0 {
 		hint = "did you mean " + strings.Join(near, ", ") + "?"
 	}
-	return cli.Usagef("show %s: not in %s; %s", id, where, hint)
+	return cli.Usagef("%s %s: not in %s; %s", verb, id, where, hint)
 }
 
 func listSamples(out io.Writer) error {

@@ -150,6 +150,22 @@ func (p *Progress) Warnf(format string, args ...any) {
 	}
 }
 
+// Line shows a text of the caller's own, where one is due, until another line
+// takes its place.
+func (p *Progress) Line(text func() string) {
+	if !p.off() && p.due(p.Now(), false) {
+		p.line(text())
+	}
+}
+
+// Clear removes a line that is being rewritten.
+func (p *Progress) Clear() {
+	if p != nil && p.width > 0 {
+		fmt.Fprint(p.W, "\r", strings.Repeat(" ", p.width), "\r")
+		p.width = 0
+	}
+}
+
 // End finishes a line that is being rewritten.
 func (p *Progress) End() {
 	if p != nil && p.width > 0 {
@@ -187,10 +203,7 @@ func (p *Progress) line(s string) {
 }
 
 func (p *Progress) keep(s string) {
-	if p.width > 0 {
-		fmt.Fprint(p.W, "\r", strings.Repeat(" ", p.width), "\r")
-		p.width = 0
-	}
+	p.Clear()
 	fmt.Fprintln(p.W, s)
 }
 

@@ -1,0 +1,271 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"deeploop/arc"
+	"deeploop/hrm/solve"
+	"deeploop/internal/cli"
+	"deeploop/internal/command"
+	"deeploop/internal/kernel/pick"
+	"deeploop/internal/runlog"
+)
+
+// team are the backends that answer tasks side by side.
+type team struct {
+	choices []pick.Choice
+}
+
+// openTeam opens as many backends as tasks are answered at a time; they share
+// the threads.
+func openTeam(s *cli.Streams, c command.Compute, kernelGiven bool, parallel, tasks int) (*team, error) {
+	all := threads(c.Threads)
+	if parallel < 0 {
+		return nil, cli.Usagef("--parallel is %d, expected at least 1, or 0 for one for every %d threads", parallel, threadsPerTask)
+	}
+	if parallel == 0 {
+		parallel = max(1, all/threadsPerTask)
+	}
+	parallel = min(parallel, tasks)
+	if c.Threads >= 0 {
+		c.Threads = max(1, all/parallel)
+	}
+	t := &team{}
+	for i := range parallel {
+		streams := s
+		if i > 0 {
+			streams = &cli.Streams{In: s.In, Out: s.Out, Err: io.Discard} // says the same
+		}
+		choice, err := c.Open(streams, kernelGiven)
+		if err != nil {
+			t.close()
+			return nil, err
+		}
+		t.choices = append(t.choices, choice)
+	}
+	return t, nil
+}
+
+func (t *team) close() {
+	for _, c := range t.choices {
+		c.Backend.Close()
+	}
+}
+
+// solved is a task with its answers, nil where there are none.
+type solved struct {
+	task    *arc.Task
+	answers *solve.Answers
+	kept    bool // from an earlier run
+	err     error
+}
+
+// solving is one run of hrm solve.
+type solving struct {
+	settings   solve.Settings
+	checkpoint *solve.Checkpoint
+	tasks      []*arc.Task
+	team       *team
+	work       *work
+	again      bool
+	progress   *solveProgress
+	show       func(*solved) error // one task at a time, as they are answered; may be nil
+
+	mu          sync.Mutex
+	done        []*solved // in the order of tasks
+	interrupted bool
+}
+
+// announce says what will happen and how long it takes.
+func (v *solving) announce(w io.Writer) {
+	left := 0
+	for _, t := range v.tasks {
+		if v.again || v.work.load(t) == nil {
+			left++
+		}
+	}
+	how := fmt.Sprintf("%d steps", v.settings.Train.Steps)
+	if v.settings.Train.Steps == 0 {
+		how = minutesText(v.settings.Limit)
+	} else if v.settings.Limit > 0 {
+		how += " or " + minutesText(v.settings.Limit)
+	}
+	line := fmt.Sprintf("%s, %s each", tasksText(len(v.tasks)), how)
+	if n := len(v.tasks) - left; n > 0 {
+		line += fmt.Sprintf("; %d answered before in %s (--again answers anew)", n, v.work.dir)
+	}
+	if n := len(v.team.choices); n > 1 {
+		line += fmt.Sprintf(", %d at a time", n)
+	}
+	if v.settings.Limit > 0 && left > 0 {
+		rounds := (left + len(v.team.choices) - 1) / len(v.team.choices)
+		line += ", at most " + minutesText(time.Duration(rounds)*v.settings.Limit) + " in all"
+	}
+	fmt.Fprintln(w, line)
+}
+
+func tasksText(n int) string {
+	if n == 1 {
+		return "1 task"
+	}
+	return fmt.Sprintf("%d tasks", n)
+}
+
+func minutesText(d time.Duration) string {
+	if d < 2*time.Minute {
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}
+
+// run answers all tasks.
+func (v *solving) run(ctx context.Context) error {
+	v.done = make([]*solved, len(v.tasks))
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for _, choice := range v.team.choices {
+		solver := &solve.Solver{
+			Settings: v.settings, Backend: choice.Backend, Act: choice.Precision, Now: time.Now, Memory: runlog.PhysicalBytes(),
+			Checkpoint: v.checkpoint,
+		}
+		wg.Go(func() {
+			for i := range next {
+				v.finish(i, v.one(ctx, solver, v.tasks[i]))
+			}
+		})
+	}
+	for i := range v.tasks {
+		select {
+		case next <- i:
+			continue
+		case <-ctx.Done():
+		}
+		break
+	}
+	close(next)
+	wg.Wait()
+	v.progress.end()
+	v.interrupted = ctx.Err() != nil
+	var errs []error
+	for _, d := range v.done {
+		if d != nil && d.err != nil {
+			errs = append(errs, d.err)
+		}
+	}
+	if v.interrupted {
+		errs = append(errs, fmt.Errorf("solve: %w; the same command goes on", cli.ErrInterrupted))
+	}
+	return errors.Join(errs...)
+}
+
+// one answers a task, or finds it answered.
+func (v *solving) one(ctx context.Context, solver *solve.Solver, t *arc.Task) *solved {
+	if !v.again {
+		if a := v.work.load(t); a != nil {
+			return &solved{task: t, answers: a, kept: true}
+		}
+	}
+	a, err := solver.Solve(ctx, solve.NewProblem(t), func(s solve.State) { v.progress.at(t.ID, s, v.settings.Limit) })
+	if err != nil {
+		return &solved{task: t, err: err}
+	}
+	if a.End != solve.EndInterrupt {
+		if err := v.work.save(t, a); err != nil {
+			return &solved{task: t, answers: a, err: err}
+		}
+	}
+	return &solved{task: t, answers: a}
+}
+
+// finish notes and shows what became of task i.
+func (v *solving) finish(i int, d *solved) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.done[i] = d
+	v.progress.finished(d.task.ID)
+	if v.show == nil || d.answers == nil {
+		return
+	}
+	if err := v.show(d); err != nil && d.err == nil {
+		d.err = err
+	}
+}
+
+// solveProgress tells on the error stream how tasks are doing.
+type solveProgress struct {
+	mu    sync.Mutex
+	p     *runlog.Progress
+	total int
+	done  int
+	now   map[string]string // a task's line
+	order []string
+}
+
+func newSolveProgress(s *cli.Streams, quiet bool, total int) *solveProgress {
+	p := command.NewProgress(s, quiet)
+	return &solveProgress{p: p, total: total, now: map[string]string{}}
+}
+
+// at takes note of a task's state.
+func (q *solveProgress) at(id string, s solve.State, limit time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if _, known := q.now[id]; !known {
+		q.order = append(q.order, id)
+	}
+	text := fmt.Sprintf("%s: step %d, %.0f%%, loss %.3g, %.1f%% of cells and %.0f%% of grids right", arc.Printable(id), s.Step, 100*s.Progress, s.Loss, 100*s.Cells, 100*s.Exact)
+	if s.Due > 0 {
+		text = fmt.Sprintf("%s: %d of %d votes", arc.Printable(id), s.Voted, s.Due)
+	}
+	q.now[id] = text
+	q.p.Line(func() string {
+		line := ""
+		if q.total > 1 {
+			line = fmt.Sprintf("%d/%d done", q.done, q.total)
+		}
+		for _, id := range q.order {
+			if line != "" {
+				line += " | "
+			}
+			line += q.now[id]
+		}
+		return line
+	})
+}
+
+func (q *solveProgress) finished(id string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.done++
+	if _, known := q.now[id]; known {
+		delete(q.now, id)
+		for i := range q.order {
+			if q.order[i] == id {
+				q.order = append(q.order[:i], q.order[i+1:]...)
+				break
+			}
+		}
+	}
+	q.p.Clear()
+}
+
+func (q *solveProgress) end() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.p.Clear()
+}
+
+// answered counts the tasks that have answers.
+func (v *solving) answered() (n int) {
+	for _, d := range v.done {
+		if d != nil && d.answers != nil {
+			n++
+		}
+	}
+	return n
+}
