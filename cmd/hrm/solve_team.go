@@ -107,6 +107,7 @@ func (v *solving) announce(w io.Writer) {
 		line += ", at most " + minutesText(time.Duration(rounds)*v.settings.Limit) + " in all"
 	}
 	fmt.Fprintln(w, line)
+	v.progress.expect(left, len(v.team.choices), v.settings.Limit)
 }
 
 func tasksText(n int) string {
@@ -149,8 +150,15 @@ func (v *solving) run(ctx context.Context) error {
 	}
 	close(next)
 	wg.Wait()
-	v.progress.end()
+	v.progress.clear()
 	v.interrupted = ctx.Err() != nil
+	for i, t := range v.tasks { // not reached, but answered before
+		if v.done[i] == nil && !v.again {
+			if a := v.work.load(t); a != nil {
+				v.done[i] = &solved{task: t, answers: a, kept: true}
+			}
+		}
+	}
 	var errs []error
 	for _, d := range v.done {
 		if d != nil && d.err != nil {
@@ -170,7 +178,10 @@ func (v *solving) one(ctx context.Context, solver *solve.Solver, t *arc.Task) *s
 			return &solved{task: t, answers: a, kept: true}
 		}
 	}
-	a, err := solver.Solve(ctx, solve.NewProblem(t), func(s solve.State) { v.progress.at(t.ID, s, v.settings.Limit) })
+	a, err := solver.Solve(ctx, solve.NewProblem(t), func(s solve.State) { v.progress.at(t.ID, s) })
+	if errors.Is(err, context.Canceled) {
+		return &solved{task: t} // before the first step
+	}
 	if err != nil {
 		return &solved{task: t, err: err}
 	}
@@ -194,70 +205,6 @@ func (v *solving) finish(i int, d *solved) {
 	if err := v.show(d); err != nil && d.err == nil {
 		d.err = err
 	}
-}
-
-// solveProgress tells on the error stream how tasks are doing.
-type solveProgress struct {
-	mu    sync.Mutex
-	p     *runlog.Progress
-	total int
-	done  int
-	now   map[string]string // a task's line
-	order []string
-}
-
-func newSolveProgress(s *cli.Streams, quiet bool, total int) *solveProgress {
-	p := command.NewProgress(s, quiet)
-	return &solveProgress{p: p, total: total, now: map[string]string{}}
-}
-
-// at takes note of a task's state.
-func (q *solveProgress) at(id string, s solve.State, limit time.Duration) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if _, known := q.now[id]; !known {
-		q.order = append(q.order, id)
-	}
-	text := fmt.Sprintf("%s: step %d, %.0f%%, loss %.3g, %.1f%% of cells and %.0f%% of grids right", arc.Printable(id), s.Step, 100*s.Progress, s.Loss, 100*s.Cells, 100*s.Exact)
-	if s.Due > 0 {
-		text = fmt.Sprintf("%s: %d of %d votes", arc.Printable(id), s.Voted, s.Due)
-	}
-	q.now[id] = text
-	q.p.Line(func() string {
-		line := ""
-		if q.total > 1 {
-			line = fmt.Sprintf("%d/%d done", q.done, q.total)
-		}
-		for _, id := range q.order {
-			if line != "" {
-				line += " | "
-			}
-			line += q.now[id]
-		}
-		return line
-	})
-}
-
-func (q *solveProgress) finished(id string) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.done++
-	if _, known := q.now[id]; known {
-		delete(q.now, id)
-		for i := range q.order {
-			if q.order[i] == id {
-				q.order = append(q.order[:i], q.order[i+1:]...)
-				break
-			}
-		}
-	}
-	q.p.Clear()
-}
-
-func (q *solveProgress) end() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.p.Clear()
 }
 
 // answered counts the tasks that have answers.
