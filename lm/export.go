@@ -38,7 +38,14 @@ const ExportVersion = 1
 // gain where norm_gain. Attention is causal with scale 1/sqrt(head_dim); q and
 // k of each head go through an RMSNorm with a gain where qk_norm, then through
 // a rotation of element i with i + head_dim/2 by position·rope_theta^(-2i/head_dim).
-// The MLP is down·(silu(gate·x)*(up·x)) with swiglu, else down·act(up·x).
+// The MLP is down·(silu(gate·x)*(up·x)) with swiglu, else down·act(up·x), where
+// act(u) is
+//
+//	gelu      u/2·(1 + tanh(√(2/π)·(u + 0.044715·u³)))   GPT-2's
+//	gelu_erf  u/2·(1 + erf(u/√2))
+//	relu2     max(u, 0)²
+//
+// and silu(u) = u/(1 + exp(-u)).
 //
 // Tensors, linear weights [out, in]:
 //

@@ -8,9 +8,15 @@ import (
 )
 
 // CheckTraining returns a *check.MemoryError when training certainly needs
-// more memory than have bytes (0: unknown, everything fits). It counts low, so
-// that nothing that would run is refused.
+// more memory than have bytes (0: unknown, everything fits).
 func (c TrainConfig) CheckTraining(act kernel.DType, have uint64) error {
+	return check.Fits(fmt.Sprintf("training %d parameters on batches of %d sequences of %d tokens", c.Arch.NumParams(), c.BatchSize, c.Arch.Context),
+		c.TrainingBytes(act), have, "use a smaller batch_size (grad_accum makes up for it), arch.context or arch.hidden_size, or checkpoint_loops")
+}
+
+// TrainingBytes is the memory that training needs at least. It counts low, so
+// that nothing that would run is refused.
+func (c TrainConfig) TrainingBytes(act kernel.DType) float64 {
 	master, size := float64(act.Master().Size()), float64(act.Size())
 	params := float64(c.Arch.NumParams())
 	copies := 3.0 // weight, two moments
@@ -30,9 +36,7 @@ func (c TrainConfig) CheckTraining(act kernel.DType, have uint64) error {
 		kept *= float64(c.Arch.Loops)
 	}
 	// Gradients are born where the tape dies: the larger of the two counts.
-	need := copies*master*params + max(master*params, size*tokens*kept)
-	return check.Fits(fmt.Sprintf("training %.0f parameters on batches of %d sequences of %d tokens", params, c.BatchSize, c.Arch.Context),
-		need, have, "use a smaller batch_size (grad_accum makes up for it), arch.context or arch.hidden_size, or checkpoint_loops")
+	return copies*master*params + max(master*params, size*tokens*kept)
 }
 
 // CheckEvaluation is CheckTraining for evaluating batches of so many sequences.

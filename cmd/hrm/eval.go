@@ -149,6 +149,9 @@ func evaluate(ctx context.Context, s *cli.Streams, o evalOptions) (string, error
 	if err != nil {
 		return "", err
 	}
+	if err := train.CheckWeights(ck, choice.Backend, m.Params()); err != nil {
+		return "", err
+	}
 	prof := command.NewProfiler(o.profile, choice)
 	segment, err := hrm.NewSegment(m, prof.Backend(choice), batch)
 	if err != nil {

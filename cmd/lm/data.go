@@ -2,10 +2,13 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 
 	"deeploop/internal/checkpoint"
 	"deeploop/internal/cli"
+	"deeploop/internal/wording"
 	"deeploop/lm/corpus"
 	"deeploop/lm/tokens"
 )
@@ -25,6 +28,31 @@ func openData(s *cli.Streams, path string) (*corpus.Dataset, error) {
 	}
 	for _, w := range d.Warnings {
 		fmt.Fprintf(s.Err, "warning: %s\n", w)
+	}
+	return d, nil
+}
+
+// checkedBytes is the most that a dataset may have to have its checksums
+// compared before it is used: a second's work.
+const checkedBytes = 1 << 30
+
+// openUnchanged is openData for figures that depend on every token: the files
+// of a dataset must still be those that lm prepare wrote.
+func openUnchanged(ctx context.Context, s *cli.Streams, path string) (*corpus.Dataset, error) {
+	d, err := openData(s, path)
+	if err != nil {
+		return nil, err
+	}
+	checked, err := d.CheckFiles(ctx, checkedBytes)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("check the dataset: %w", cli.ErrInterrupted)
+		}
+		return nil, errors.Join(err, d.Close())
+	}
+	if !checked && d.Format == corpus.FormatDataset {
+		fmt.Fprintf(s.Err, "note: the checksums of %s are not compared, since it has %s; %s does that\n",
+			path, wording.Bytes(uint64(d.Bytes())), cli.ShellLine(program, "prepare", "--verify", path))
 	}
 	return d, nil
 }

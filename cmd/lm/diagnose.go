@@ -159,7 +159,7 @@ func kappaRun(ctx context.Context, s *cli.Streams, o kappaOptions) error {
 	if err != nil {
 		return err
 	}
-	d, err := openText(s, o.data, ck.Dir(), c, trained)
+	d, err := openText(ctx, s, o.data, ck.Dir(), c, trained)
 	if err != nil {
 		return err
 	}

@@ -118,7 +118,7 @@ func evalRun(ctx context.Context, s *cli.Streams, o evalOptions) error {
 		return err
 	}
 	defer e.ck.Close()
-	if err := e.openData(); err != nil {
+	if err := e.openData(ctx); err != nil {
 		return err
 	}
 	if e.data != nil {
@@ -135,10 +135,11 @@ func evalRun(ctx context.Context, s *cli.Streams, o evalOptions) error {
 	if err != nil {
 		return err
 	}
+	broken := train.CheckWeights(e.ck, e.choice.Backend, e.model.Params())
 	if o.json {
-		return writeJSON(s.Out, e.report)
+		return errors.Join(writeJSON(s.Out, e.report), broken)
 	}
-	return e.report.print(s.Out)
+	return errors.Join(e.report.print(s.Out), broken)
 }
 
 // check refuses flags that mean nothing.
@@ -183,7 +184,7 @@ func readSuites(paths []string) ([][]suite.Item, error) {
 
 // openData opens the dataset where there is a loss to measure, else only the
 // tokenizer.
-func (e *evaluation) openData() error {
+func (e *evaluation) openData(ctx context.Context) error {
 	o := e.o
 	e.loops = o.loops
 	if len(e.loops) == 0 {
@@ -197,7 +198,7 @@ func (e *evaluation) openData() error {
 	if e.tok, err = tokenizerOf(e.ck); err != nil {
 		return err
 	}
-	if e.data, err = openText(e.s, o.data, e.ck.Dir(), e.config, e.tok); err != nil {
+	if e.data, err = openText(ctx, e.s, o.data, e.ck.Dir(), e.config, e.tok); err != nil {
 		return err
 	}
 	e.tok = e.data.Tokenizer

@@ -84,7 +84,7 @@ func importRun(s *cli.Streams, o importOptions, path string) (err error) {
 	if err != nil {
 		return err
 	}
-	run, err := train.Open(train.Folder{Dir: o.run, How: train.New, Now: time.Now})
+	run, err := train.Open(train.Folder{Dir: o.run, How: train.New, NewOnly: true, Now: time.Now})
 	if err != nil {
 		return err
 	}

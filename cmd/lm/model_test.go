@@ -226,7 +226,8 @@ func TestEvalAsksSuites(t *testing.T) {
 	refuse(t, "--shots holds -1", "eval", "--run", "runs/a", "--suite", "sample", "--shots", "-1")
 }
 
-// A model that diverged is measured like any other; JSON has no NaN.
+// A model that diverged is measured like any other, but the command fails and
+// says why; JSON has no NaN.
 func TestFiguresThatAreNotFiniteAreWritten(t *testing.T) {
 	useFolder(t)
 	writeModel(t, "nan", func(c *lm.Config) { c.Placement, c.P, c.InnerNorm = "prenorm", 0, false })
@@ -234,12 +235,19 @@ func TestFiguresThatAreNotFiniteAreWritten(t *testing.T) {
 	copy(weights[len(weights)-4:], []byte{0, 0, 0xc0, 0x7f}) // the last float32
 	require.NoError(t, os.WriteFile("nan/model.safetensors", weights, 0o644))
 	succeed(t, "import", "nan", "--run", "runs/nan")
-	out, _ := succeed(t, "eval", "--run", "runs/nan", "--data", "data/bytes", "--json", "--quiet")
+	broken := func(args ...string) string {
+		code, out, errs := lmProgram.Call(args...)
+		require.Equal(t, 1, code, errs)
+		require.Contains(t, errs, "is NaN at element")
+		require.Contains(t, errs, "what it computes means nothing")
+		return out
+	}
+	out := broken("eval", "--run", "runs/nan", "--data", "data/bytes", "--json", "--quiet")
 	require.Contains(t, out, `"loss": "NaN"`)
 	require.Contains(t, out, `"bits_per_byte": "NaN"`)
 	require.Equal(t, 1, strings.Count(out, `"loss"`))
-	out, _ = succeed(t, "eval", "--run", "runs/nan", "--data", "data/bytes", "--quiet")
-	require.Contains(t, out, "NaN")
+	require.Contains(t, broken("eval", "--run", "runs/nan", "--data", "data/bytes", "--quiet"), "NaN")
+	require.Empty(t, broken("generate", "--run", "runs/nan", "--prompt", "1"))
 	out, _ = succeed(t, "diagnose", "kappa", "--run", "runs/nan", "--data", "data/bytes", "--split", "train", "--batches", "1", "--json", "--quiet")
 	require.Contains(t, out, `"kappa_g_max": "NaN"`)
 	require.Contains(t, out, `"cosine_mean": "NaN"`)

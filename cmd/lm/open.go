@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 
@@ -11,6 +12,7 @@ import (
 	"deeploop/internal/cli"
 	"deeploop/internal/command"
 	"deeploop/internal/kernel/pick"
+	"deeploop/internal/train"
 	"deeploop/lm"
 	"deeploop/lm/corpus"
 	"deeploop/lm/decode"
@@ -113,6 +115,10 @@ func openModel(s *cli.Streams, m modelFlags) (decode.Decoder, tokens.Tokenizer, 
 		choice.Backend.Close()
 		return nil, nil, nil, err
 	}
+	if err := train.CheckWeights(ck, choice.Backend, model.Params()); err != nil {
+		choice.Backend.Close()
+		return nil, nil, nil, err
+	}
 	d, err := lm.NewDecoder(model, choice.Backend)
 	if err != nil {
 		choice.Backend.Close()
@@ -140,14 +146,14 @@ func tokenizerOf(ck *checkpoint.Reader) (tokens.Tokenizer, error) {
 
 // openText opens a dataset for a trained model ("": the one it was trained
 // on), and refuses one of another tokenizer. of is for messages.
-func openText(s *cli.Streams, path, of string, c lm.TrainConfig, trained tokens.Tokenizer) (*corpus.Dataset, error) {
+func openText(ctx context.Context, s *cli.Streams, path, of string, c lm.TrainConfig, trained tokens.Tokenizer) (*corpus.Dataset, error) {
 	if path == "" {
 		path = c.DataPath
 	}
 	if path == "" {
 		return nil, cli.Usagef("checkpoint %s does not say which dataset it was trained on; name one with --data DIR", of)
 	}
-	d, err := openData(s, path)
+	d, err := openUnchanged(ctx, s, path)
 	if err != nil {
 		return nil, err
 	}

@@ -50,6 +50,8 @@ func TestPrepareAndShow(t *testing.T) {
 	require.Equal(t, cli.ExitFailure, code)
 	require.Contains(t, errs, "1 problems found")
 	require.True(t, json.Valid([]byte(out)))
+	refuse(t, "open dataset data/a: it has changed since it was prepared: train_001.bin: SHA-256 is", "train", "--preset", "testing", "--steps", "1", "--data", "data/a", "--run", "runs/a", "--kernel", "ref")
+	require.NoDirExists(t, "runs/a")
 }
 
 func TestPrepareMistakes(t *testing.T) {

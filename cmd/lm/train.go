@@ -59,7 +59,7 @@ var training = &command.Training[lm.TrainConfig]{
 		return err == nil
 	},
 	Owned: []string{corpus.TokenizerName},
-	Open: func(_ context.Context, s *cli.Streams, p *command.Plan[lm.TrainConfig]) (command.Task, error) {
-		return openTask(s, p)
+	Open: func(ctx context.Context, s *cli.Streams, p *command.Plan[lm.TrainConfig]) (command.Task, error) {
+		return openTask(ctx, s, p)
 	},
 }

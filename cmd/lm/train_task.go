@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 
@@ -10,6 +11,7 @@ import (
 	"deeploop/internal/kernel"
 	"deeploop/internal/runlog"
 	"deeploop/internal/train"
+	"deeploop/internal/wording"
 	"deeploop/lm"
 	"deeploop/lm/corpus"
 )
@@ -24,13 +26,13 @@ type trainTask struct {
 
 // openTask opens the data that the plan names, and takes the vocabulary from
 // it.
-func openTask(s *cli.Streams, p *command.Plan[lm.TrainConfig]) (*trainTask, error) {
+func openTask(ctx context.Context, s *cli.Streams, p *command.Plan[lm.TrainConfig]) (*trainTask, error) {
 	c := &p.Config
 	if c.DataPath == "" {
 		fmt.Fprintf(s.Err, "no dataset below %s/: training on the embedded sample text (lm prepare makes datasets)\n", command.DataFolder)
 		c.DataPath = sampleData
 	}
-	d, err := openData(s, c.DataPath)
+	d, err := openUnchanged(ctx, s, c.DataPath)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +97,7 @@ func (t *trainTask) Loop() (command.Loop, error) {
 			Meta: checkpoint.Meta{DatasetHash: d.Hash, Tokenizer: tok}, MayChange: mayChange, SameDataOnly: true,
 			Files: map[string][]byte{corpus.TokenizerName: tok},
 		},
-		Items: items, FlopsPerToken: c.TrainStepFlops() / float64(c.TokensPerStep()),
+		Items: items, FlopsPerToken: c.TrainStepFlops() / float64(c.TokensPerStep()), StepFlops: c.TrainStepFlops(),
 	}, nil
 }
 
@@ -144,9 +146,10 @@ func (t *trainTask) Describe(w io.Writer) {
 	fmt.Fprintln(w, describeData(t.data))
 	describeModel(w, t.model)
 	c := t.config
-	fmt.Fprintf(w, "a step reads %d tokens (%d sequences of %d), %.3g epochs in %d steps; forward pass %s\n",
+	fmt.Fprintf(w, "a step reads %d tokens (%d sequences of %d), %.3g epochs in %d steps, and takes at least %s of memory; forward pass %s\n",
 		c.TokensPerStep(), c.BatchSize*c.GradAccum, c.Arch.Context,
-		float64(c.TokensPerStep())*float64(c.Steps)/float64(t.data.Train.Len()), c.Steps, flopsText(c.Arch.FlopsPerToken()))
+		float64(c.TokensPerStep())*float64(c.Steps)/float64(t.data.Train.Len()), c.Steps,
+		wording.Bytes(uint64(c.TrainingBytes(t.model.Act))), flopsText(c.Arch.FlopsPerToken()))
 }
 
 // Next implements command.Task.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"deeploop/internal/cli"
 	"deeploop/internal/kernel/pick"
 	"deeploop/internal/profile"
 	"deeploop/internal/train"
@@ -38,6 +39,24 @@ func (w *watched) Step(ctx context.Context, step int) (train.Result, error) {
 		w.probed = time.Now()
 	}
 	return w.Trainer.Step(ctx, step)
+}
+
+// longStep is a step that somebody might take for a program that hangs.
+const longStep = 10 * time.Second
+
+// announce says what a step of so many operations takes where that is long.
+func (w *watched) announce(s *cli.Streams, flops float64) {
+	if flops < 1e11 { // seconds at most
+		return
+	}
+	for range probesInARow {
+		w.probe.Products()
+	}
+	ceiling, _ := w.probe.Ceilings()
+	if d := time.Duration(flops / ceiling * float64(time.Second)); ceiling > 0 && d >= longStep {
+		fmt.Fprintf(s.Err, "note: a step multiplies and adds %.3g GFLOP, at least %v here (%.3g GFLOP/s), and Ctrl-C waits for its end; a smaller batch or context makes it shorter\n",
+			flops/1e9, d.Round(time.Second), ceiling/1e9)
+	}
 }
 
 // share says which part of the ceiling so many operations per second are, ""

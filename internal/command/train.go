@@ -86,6 +86,9 @@ type Loop struct {
 	// runs for each of its tokens: with them the share of the machine's ceiling
 	// is shown. 0 leaves it out.
 	FlopsPerToken float64
+	// StepFlops are those of a whole step where all steps have as many: a step
+	// that will take long is announced.
+	StepFlops float64
 }
 
 // Run trains until the schedule ends, --stop-after or a signal.
@@ -93,7 +96,11 @@ func (t *Training[T]) Run(ctx context.Context, s *cli.Streams, o *TrainOptions[T
 	var training atomic.Pointer[runlog.Progress] // set once there is something to save
 	ctx, stop := train.OnInterrupt(OrBackground(ctx), func(sig os.Signal) {
 		if p := training.Load(); p != nil {
-			p.Notef("%v: finishing the step and saving; once more ends at once without saving", sig)
+			const what = "%v: finishing the step and saving; once more ends at once without saving"
+			if p.Quiet {
+				fmt.Fprintf(s.Err, what+"\n", sig)
+			}
+			p.Notef(what, sig)
 			return
 		}
 		fmt.Fprintf(s.Err, "%v: stopping before the training begins; once more ends at once\n", sig)
@@ -162,6 +169,7 @@ func (t *Training[T]) Run(ctx context.Context, s *cli.Streams, o *TrainOptions[T
 	var trainer train.Trainer = recorded
 	if loop.FlopsPerToken > 0 && !o.Quiet {
 		w := watch(recorded, choice)
+		w.announce(s, loop.StepFlops)
 		loop.Progress.Speed = func(tokens float64) string { return w.share(tokens * loop.FlopsPerToken) }
 		trainer = w
 	}

@@ -35,7 +35,10 @@ type Folder struct {
 	// Owned are further files and folders of a run that Replace removes, by
 	// name: what other commands derive from its checkpoints.
 	Owned []string
-	Now   func() time.Time // the clock
+	// NewOnly says that the command can neither resume nor replace, for
+	// messages.
+	NewOnly bool
+	Now     func() time.Time // the clock
 }
 
 // Run is an open run's folder, locked for this process.
@@ -94,6 +97,12 @@ func (r *Run) refuseExisting() error {
 	for _, e := range entries {
 		if e.Name() == checkpoint.LockFile {
 			continue
+		}
+		if r.folder.NewOnly {
+			return cli.Usagef("run folder %s exists already and is not empty (it has %s); choose another --run", r.folder.Dir, e.Name())
+		}
+		if !r.holdsRun() {
+			return r.foreign(e.Name())
 		}
 		at := "it has no checkpoint"
 		if x, err := r.store.Index(); err == nil && x.Last != nil {

@@ -35,6 +35,11 @@ func (r *Run) refuseForeign() error {
 	if other == "" || r.holdsRun() {
 		return nil
 	}
+	return r.foreign(other)
+}
+
+// foreign says that the folder holds something else, a file of that name.
+func (r *Run) foreign(other string) error {
 	return cli.Usagef("run folder %s is not empty and holds no run (it has %s, but no %s, %s or checkpoints of a training); choose another --run, or empty it yourself",
 		r.folder.Dir, other, MetricsFile, SessionsFile)
 }

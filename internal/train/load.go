@@ -7,6 +7,9 @@ import (
 
 	"deeploop/internal/check"
 	"deeploop/internal/checkpoint"
+	"deeploop/internal/graph"
+	"deeploop/internal/kernel"
+	"deeploop/internal/optim"
 )
 
 // Weights that a checkpoint may hold.
@@ -43,4 +46,16 @@ func ChooseWeights(ck *checkpoint.Reader, weights string) (string, error) {
 		return "", &check.Error{Key: "weights", Found: fmt.Sprintf("%q", weights), Want: "ema or raw"}
 	}
 	return weights, nil
+}
+
+// CheckWeights returns an error, with an *optim.NonFinite inside, when weights
+// read from a checkpoint hold a NaN or an infinity: whatever such a model
+// computes means nothing.
+func CheckWeights(ck *checkpoint.Reader, b kernel.Backend, params []*graph.Param) error {
+	for _, p := range params {
+		if err := optim.Finite(b, "weight", p.Name, p.Data); err != nil {
+			return fmt.Errorf("checkpoint %s: %w: the model is broken, and what it computes means nothing; use an earlier checkpoint (--checkpoint)", ck.Dir(), err)
+		}
+	}
+	return nil
 }

@@ -113,7 +113,7 @@ func TestExistingRunIsRefused(t *testing.T) {
 	foreign := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(foreign, "thesis.tex"), nil, 0o644))
 	err = session(bg, foreign, New, options(6), newToy(6))
-	require.ErrorContains(t, err, "it has no checkpoint")
+	require.ErrorContains(t, err, "holds no run (it has thesis.tex")
 	require.NoFileExists(t, filepath.Join(foreign, checkpoint.LockFile), "the refusal leaves nothing behind")
 }
 

@@ -546,3 +546,34 @@ func TestPrepareShakespeare(t *testing.T) {
 	require.Equal(t, int64(301966), d.Train.Len())
 	require.Equal(t, int64(36059), d.Val.Len())
 }
+
+// A flipped token is found without reading tokens, unless the dataset is too
+// large to look.
+func TestCheckFiles(t *testing.T) {
+	dir := t.TempDir()
+	text, out := filepath.Join(dir, "a.txt"), filepath.Join(dir, "data")
+	require.NoError(t, os.WriteFile(text, []byte(strings.Repeat("to be or not ", 50)), 0o644))
+	_, err := Prepare(t.Context(), []string{text}, out, Options{Settings: DefaultSettings()})
+	require.NoError(t, err)
+	check := func(most int64) (bool, error) {
+		d, err := Open(out)
+		require.NoError(t, err)
+		defer d.Close()
+		return d.CheckFiles(t.Context(), most)
+	}
+	checked, err := check(1 << 20)
+	require.NoError(t, err)
+	require.True(t, checked)
+	shard := filepath.Join(out, "train_000.bin")
+	b, err := os.ReadFile(shard)
+	require.NoError(t, err)
+	b[headerBytes] ^= 1
+	require.NoError(t, os.WriteFile(shard, b, 0o644))
+	_, err = check(1 << 20)
+	require.ErrorContains(t, err, "train_000.bin: SHA-256 is")
+	var bad *InputError
+	require.ErrorAs(t, err, &bad)
+	checked, err = check(1000)
+	require.NoError(t, err)
+	require.False(t, checked)
+}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Verify reads all of a dataset and lists what is wrong, one line each; none
@@ -17,10 +18,8 @@ import (
 // given, is called with the bytes read so far and in total. The error is about
 // reading, or a cancelled context.
 func (d *Dataset) Verify(ctx context.Context, progress func(done, total int64)) (problems []string, err error) {
-	var done, total int64
-	for _, f := range d.Manifest.Files {
-		total += f.Bytes
-	}
+	var done int64
+	total := d.Bytes()
 	step := func(n int64) {
 		done += n
 		if progress != nil {
@@ -54,6 +53,20 @@ func (d *Dataset) Verify(ctx context.Context, progress func(done, total int64)) 
 	if !own {
 		return problems, nil
 	}
+	changed, err := d.changed(ctx, step)
+	problems = append(problems, changed...)
+	if err != nil {
+		return problems, err
+	}
+	if h := datasetHash(d.Manifest.Files); h != d.Manifest.DatasetHash {
+		problems = append(problems, fmt.Sprintf("%s: dataset hash is %.12s, its files give %.12s", ManifestName, d.Manifest.DatasetHash, h))
+	}
+	return problems, nil
+}
+
+// changed lists the files of a folder that Prepare wrote whose SHA-256 is not
+// the manifest's.
+func (d *Dataset) changed(ctx context.Context, step func(bytes int64)) (problems []string, err error) {
 	for _, f := range d.Manifest.Files {
 		sum, err := hashFile(ctx, filepath.Join(d.Path, f.Name), step)
 		if err != nil {
@@ -63,10 +76,30 @@ func (d *Dataset) Verify(ctx context.Context, progress func(done, total int64)) 
 			problems = append(problems, fmt.Sprintf("%s: SHA-256 is %.12s, %s says %.12s", f.Name, sum, ManifestName, f.SHA256))
 		}
 	}
-	if h := datasetHash(d.Manifest.Files); h != d.Manifest.DatasetHash {
-		problems = append(problems, fmt.Sprintf("%s: dataset hash is %.12s, its files give %.12s", ManifestName, d.Manifest.DatasetHash, h))
-	}
 	return problems, nil
+}
+
+// CheckFiles is the part of Verify that takes a second or so, for datasets of
+// at most so many bytes: it returns an *InputError when a file of a folder that
+// Prepare wrote has changed since, a flipped token for instance. checked is
+// false where the dataset is larger, or foreign.
+func (d *Dataset) CheckFiles(ctx context.Context, most int64) (checked bool, err error) {
+	if d.Format != FormatDataset || d.Bytes() > most {
+		return false, nil
+	}
+	problems, err := d.changed(ctx, func(int64) {})
+	if err == nil && len(problems) > 0 {
+		err = inputErrorf("open dataset %s: it has changed since it was prepared: %s; prepare it again", d.Path, strings.Join(problems, "; "))
+	}
+	return err == nil, err
+}
+
+// Bytes is the size of all files.
+func (d *Dataset) Bytes() (total int64) {
+	for _, f := range d.Manifest.Files {
+		total += f.Bytes
+	}
+	return total
 }
 
 func hashFile(ctx context.Context, path string, step func(int64)) (string, error) {
