@@ -2,6 +2,7 @@ package hrm
 
 import (
 	"context"
+	"slices"
 
 	"deeploop/augment"
 	"deeploop/internal/checkpoint"
@@ -123,7 +124,7 @@ func (j *Job) Check() error {
 // State lists everything the next steps depend on.
 func (j *Job) State(s *checkpoint.Set) {
 	m := j.Model
-	m.state(s)
+	m.State(s)
 	weights := m.Params()
 	train.AdamState(s, j.Params, func(i int) []int { return weights[i].Shape() }, j.EMA)
 	s.Value(checkpoint.Optimizer, "adam_steps", &j.Adam.Steps)
@@ -140,8 +141,8 @@ func (j *Job) State(s *checkpoint.Set) {
 	s.Value(checkpoint.Streams, "exploration", j.explore)
 }
 
-// state lists what evaluation needs: weights, initial states, task embeddings.
-func (m *Model) state(s *checkpoint.Set) {
+// State lists what evaluation needs: weights, initial states, task embeddings.
+func (m *Model) State(s *checkpoint.Set) {
 	m.weights(s)
 	if c := m.Config; c.PuzzleEmbDim > 0 {
 		s.Tensor(checkpoint.TaskEmbeddings, puzzleTable, []int{c.NumPuzzleIdentifiers, c.PuzzleEmbDim}, m.PuzzleTable)
@@ -161,10 +162,14 @@ func (m *Model) weights(s *checkpoint.Set) {
 	s.Tensor(checkpoint.Weights, "L_init", []int{d}, m.LInit)
 }
 
-// Restored marks the weights as changed after State was overwritten.
-func (j *Job) Restored(...string) error {
+// Restored marks the weights as changed after State was overwritten. Averages
+// that were not start at the weights.
+func (j *Job) Restored(fresh ...string) error {
 	for _, p := range j.Model.Params() {
 		p.Changed()
+	}
+	if j.EMA != nil && slices.Contains(fresh, checkpoint.EMA) {
+		j.EMA.Restart(j.backend, j.Params)
 	}
 	return nil
 }

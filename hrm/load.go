@@ -57,7 +57,7 @@ func (c Config) AtDepth(d Depth) Config {
 // LoadModel returns which it took. c is the checkpoint's architecture with the
 // dataset's sizes, at the depth of training or at another one (AtDepth).
 func LoadModel(ck *checkpoint.Reader, c Config, act kernel.DType, weights string) (*Model, string, error) {
-	return loadModel(ck, c, act, weights, (*Model).state)
+	return loadModel(ck, c, act, weights, (*Model).State)
 }
 
 // LoadWeights is LoadModel without the task embeddings, which are zeros and as

@@ -3,6 +3,7 @@ package lm
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"deeploop/internal/checkpoint"
 	"deeploop/internal/kernel"
@@ -164,10 +165,14 @@ func (m *Model) State(s *checkpoint.Set) {
 	}
 }
 
-// Restored marks the weights as changed after State was overwritten.
-func (j *Job) Restored(...string) error {
+// Restored marks the weights as changed after State was overwritten. Averages
+// that were not start at the weights.
+func (j *Job) Restored(fresh ...string) error {
 	for _, p := range j.Model.Params() {
 		p.Changed()
+	}
+	if j.EMA != nil && slices.Contains(fresh, checkpoint.EMA) {
+		j.EMA.Restart(j.backend, j.Params)
 	}
 	return nil
 }

@@ -2,9 +2,12 @@ package checkpoint
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"deeploop/internal/torchfile"
 )
 
 // Choice is which checkpoint of a run is wanted.
@@ -25,8 +28,9 @@ func Find(path string, which Choice) (string, error) {
 	if err != nil {
 		return "", badf("find checkpoint: %w", err)
 	}
+	file := ""
 	if !st.IsDir() {
-		path = filepath.Dir(path)
+		file, path = path, filepath.Dir(path)
 	}
 	if exists(filepath.Join(path, stateFile)) {
 		return path, nil
@@ -51,7 +55,30 @@ func Find(path string, which Choice) (string, error) {
 			return s.Path(refs[n-1]), nil
 		}
 	}
+	if file != "" && st.Mode().IsRegular() {
+		if whose := foreign(file); whose != "" {
+			return "", badf("find checkpoint: %s is %s, not a checkpoint of this program; hrm import makes a run of one of HRM, lm import of what lm export wrote", file, whose)
+		}
+	}
 	return "", badf("find checkpoint: %s holds none (looked for %s, %s and %s)", path, stateFile, indexFile, Folder+"/"+indexFile)
+}
+
+// foreign says what kind of file of other programs weights are in, "" for none.
+func foreign(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	head := make([]byte, 9)
+	n, _ := io.ReadFull(f, head) // what is shorter is neither
+	switch {
+	case torchfile.Is(head[:n]):
+		return "a file of PyTorch"
+	case n == len(head) && head[8] == '{':
+		return "a file of safetensors"
+	}
+	return ""
 }
 
 // Folder is the name of the folder of checkpoints inside a run's folder.

@@ -121,6 +121,11 @@ func (r *Reader) Meta() Meta { return r.st.Meta }
 // Tensors lists all tensors, group by group in file order.
 func (r *Reader) Tensors() []TensorInfo { return r.st.Tensors }
 
+// HasGroup reports whether the checkpoint has tensors or values of a group.
+func (r *Reader) HasGroup(group string) bool {
+	return r.files[group] != nil || len(r.st.Values[group]) > 0
+}
+
 // Value decodes a value into ptr.
 func (r *Reader) Value(group, name string, ptr any) error {
 	raw, ok := r.st.Values[group][name]

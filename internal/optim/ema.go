@@ -18,9 +18,16 @@ func NewEMA(b kernel.Backend, params []Param, rate float64) *EMA {
 	for i := range params {
 		w := params[i].W
 		e.Avg[i] = kernel.Alloc(w.Type(), w.Len())
-		b.Convert(e.Avg[i], w)
 	}
+	e.Restart(b, params)
 	return e
+}
+
+// Restart sets the averages to the present weights.
+func (e *EMA) Restart(b kernel.Backend, params []Param) {
+	for i := range params {
+		b.Convert(e.Avg[i], params[i].W)
+	}
 }
 
 // Update takes the present weights into the averages.

@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"deeploop/internal/checkpoint"
@@ -69,6 +70,10 @@ func (l *loop) resume(ck *checkpoint.Reader) error {
 	if err != nil {
 		return err
 	}
+	if alone := l.weightsAlone(ck); len(alone) > 0 {
+		fresh = append(fresh, alone...)
+		l.p.Notef("%s holds weights alone: training starts from them, with a fresh optimizer", ck.Dir())
+	}
 	if err := ck.Load(l.state(), fresh...); err != nil {
 		return l.run.store.Advise(err)
 	}
@@ -107,11 +112,28 @@ func (l *loop) fits(ck *checkpoint.Reader) (fresh []string, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("resume from %s: %w", ck.Dir(), err)
 	}
+	if len(l.weightsAlone(ck)) > 0 { // nothing but the model is continued
+		changes = slices.DeleteFunc(changes, func(c string) bool { return !strings.HasPrefix(c, "arch.") })
+	}
 	if len(changes) > 0 {
 		return nil, cli.Usagef("resume from %s: settings differ from those of the run:\n  %s\nleave them as they were, or start another run with --run",
 			ck.Dir(), strings.Join(changes, "\n  "))
 	}
 	return l.sameData(ck)
+}
+
+// weightsAlone returns the groups that a checkpoint of an imported model lacks:
+// one at step 0 that no training wrote.
+func (l *loop) weightsAlone(ck *checkpoint.Reader) (missing []string) {
+	if ck.Step() != 0 || ck.HasGroup(checkpoint.Optimizer) {
+		return nil
+	}
+	for _, g := range []string{checkpoint.Optimizer, checkpoint.EMA, checkpoint.Carry, checkpoint.Streams} {
+		if !ck.HasGroup(g) {
+			missing = append(missing, g)
+		}
+	}
+	return missing
 }
 
 // sameData compares the data of a checkpoint with the present one, first the
