@@ -26,6 +26,6 @@ func newRootCmd(s *cli.Streams) *cobra.Command {
   hrm eval && hrm score          the newest run`,
 		Version: cli.Version(pick.Available()),
 	}
-	root.AddCommand(newBuildDataCmd(s), newTrainCmd(s), newEvalCmd(s), newSolveCmd(s), newBenchCmd(s), newShowCmd(s), command.NewPlotCmd(s, program, hrm.Kind, []string{"lm_loss", "exact_accuracy"}, plotExample), newScoreCmd(s), command.NewInspectCmd(s, program, hrm.Kind, newTrainSettings().Schema))
+	root.AddCommand(newBuildDataCmd(s), newTrainCmd(s), newEvalCmd(s), newSolveCmd(s), newBenchCmd(s), newShowCmd(s), command.NewPlotCmd(s, program, hrm.Kind, []string{"lm_loss", "exact_accuracy"}, plotExample), newScoreCmd(s), command.NewInspectCmd(s, program, hrm.Kind, newTrainSettings().Schema), newImportCmd(s), newExportCmd(s))
 	return root
 }

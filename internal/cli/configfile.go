@@ -27,19 +27,21 @@ func (e *fileError) BadInput() bool { return true }
 type configFile[T any] struct {
 	schema  *Schema[T]
 	foreign map[string]string
+	skip    map[string]bool
 	path    string
 	into    *T
 	lines   map[string]int // dotted key -> line, of the keys the file sets
 }
 
 // readConfigFile sets the keys the file at path names and returns their lines.
-// foreign names keys of other programs and says what to do instead.
-func readConfigFile[T any](s *Schema[T], foreign map[string]string, path string, into *T) (map[string]int, error) {
+// foreign names keys of other programs and says what to do instead, skip those
+// that are passed over.
+func readConfigFile[T any](s *Schema[T], foreign map[string]string, skip map[string]bool, path string, into *T) (map[string]int, error) {
 	tokens, err := readTokens(path)
 	if err != nil {
 		return nil, err
 	}
-	r := &configFile[T]{schema: s, foreign: foreign, path: path, into: into, lines: map[string]int{}}
+	r := &configFile[T]{schema: s, foreign: foreign, skip: skip, path: path, into: into, lines: map[string]int{}}
 	file, err := parser.Parse(tokens, 0)
 	if err != nil {
 		return nil, r.syntax(err)
@@ -90,6 +92,9 @@ func (r *configFile[T]) section(n ast.Node, prefix string) error {
 func (r *configFile[T]) entry(kv *ast.MappingValueNode, prefix string) error {
 	name := kv.Key.GetToken().Value
 	key := prefix + name
+	if _, empty := kv.Value.(*ast.NullNode); r.skip[key] || empty && r.skip != nil {
+		return nil
+	}
 	if hint := hydraKey(key); hint != "" {
 		return r.fail(kv.Key, "%s: %s", key, hint)
 	}

@@ -15,6 +15,10 @@ type Settings[T any] struct {
 	*Schema[T]
 	// Foreign names keys of other programs, with what to do instead.
 	Foreign map[string]string
+	// Skip names keys of other programs that files may have and that change
+	// nothing here. With it a file may also have keys without a value, which
+	// are as if they were not there.
+	Skip map[string]bool
 	// Follow, if set, adjusts keys that follow other keys unless chosen.
 	Follow func(c *T, base T, chosen func(key string) bool)
 	// File is the argument of --config.
@@ -107,7 +111,7 @@ func (r *Resolved[T]) Explain(err error) error {
 
 // Load sets the keys that a file names, such as one WriteYAML wrote.
 func (s *Settings[T]) Load(path string, into *T) error {
-	_, err := readConfigFile(s.Schema, s.Foreign, path, into)
+	_, err := readConfigFile(s.Schema, s.Foreign, s.Skip, path, into)
 	return err
 }
 
@@ -115,7 +119,7 @@ func (s *Settings[T]) Load(path string, into *T) error {
 func (s *Settings[T]) Resolve(base T) (*Resolved[T], error) {
 	r := &Resolved[T]{Value: base, places: map[string]string{}}
 	if s.File != "" {
-		lines, err := readConfigFile(s.Schema, s.Foreign, s.File, &r.Value)
+		lines, err := readConfigFile(s.Schema, s.Foreign, s.Skip, s.File, &r.Value)
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"deeploop/hrm"
+	"deeploop/internal/checkpoint"
+)
+
+// weightsDigest is the hash of a checkpoint's weights and task embeddings.
+func weightsOf(t *testing.T, run string) map[string]string {
+	t.Helper()
+	ck, err := checkpoint.OpenFound(run, checkpoint.LastSaved)
+	require.NoError(t, err)
+	defer ck.Close()
+	sums := map[string]string{}
+	for _, i := range ck.Tensors() {
+		if i.Group == checkpoint.Weights || i.Group == checkpoint.TaskEmbeddings {
+			sums[i.Name] = i.SHA256
+		}
+	}
+	return sums
+}
+
+// A model goes out as the reference's checkpoint and comes back as a run that
+// predicts the same, can be shown, handed on and trained on.
+func TestExportAndImport(t *testing.T) {
+	workFolder(t)
+	ok(t, trainTiny+"--steps 6 --run runs/a")
+	out, _ := ok(t, "export --run runs/a --out ref/step_6 --forward-dtype float32")
+	require.Contains(t, out, "wrote ref/step_6: ")
+	require.Contains(t, out, "wrote ref/all_config.yaml")
+
+	out, errs := ok(t, "import ref/step_6 --run runs/b --threads 1 --precision fp32")
+	require.Contains(t, errs, "configuration: ref/all_config.yaml (beside the checkpoint)")
+	require.Contains(t, out, "trained for 6 steps elsewhere")
+	require.Contains(t, out, "hrm eval --run runs/b")
+	require.Equal(t, weightsOf(t, "runs/a"), weightsOf(t, "runs/b"))
+	for _, run := range []string{"a", "b"} {
+		ok(t, "eval --run runs/"+run+" --last --batch 8 --augmentations 1 --precision fp32 --out "+run+".preds")
+	}
+	shown, _ := ok(t, "inspect runs/b")
+	require.Contains(t, shown, "imported from step_6")
+	scored := func(f string) string {
+		out, _ := ok(t, "score --json --predictions "+f)
+		return out[strings.Index(out, `"ladder"`):]
+	}
+	require.Equal(t, scored("a.preds"), scored("b.preds"))
+
+	// As safetensors, with our own configuration.
+	out, _ = ok(t, "export --run runs/b --format safetensors --out st/model.safetensors")
+	require.NotContains(t, out, "rounded")
+	ok(t, "import st/model.safetensors --run runs/c")
+	require.Equal(t, weightsOf(t, "runs/a"), weightsOf(t, "runs/c"))
+
+	// Training goes on from the weights at step 0, with settings of its own.
+	_, errs = ok(t, "train --run runs/b --resume --steps 4 --lr 0.002 --ema --eval-augmentations 0")
+	require.Contains(t, errs, "weights alone")
+	shown, _ = ok(t, "inspect runs/b")
+	require.Contains(t, shown, "step        4\n")
+	require.NotEqual(t, weightsOf(t, "runs/a"), weightsOf(t, "runs/b"))
+	require.Contains(t, fails(t, 2, "train --run runs/c --resume --hidden-size 64"), "arch.hidden_size")
+	ok(t, "train --run runs/b --resume --steps 6")
+
+	// Files of somebody else stay.
+	require.NoError(t, os.WriteFile("ref/step_7", []byte("precious"), 0o644))
+	require.Contains(t, fails(t, 2, "export --run runs/a --out ref/step_7"), "--force")
+	require.NoError(t, os.MkdirAll("other", 0o755))
+	require.NoError(t, os.WriteFile("other/all_config.yaml", []byte("arch: {}\n"), 0o644))
+	require.Contains(t, fails(t, 2, "export --run runs/a --out other/step_6"), "all_config.yaml")
+	ok(t, "export --run runs/a --out ref/step_6") // its own is replaced
+}
+
+func TestImportAsksForWhatTheTensorsDoNotShow(t *testing.T) {
+	workFolder(t)
+	ok(t, trainTiny+"--steps 2 --run runs/a")
+	ok(t, "export --run runs/a --out ref/step_2 --forward-dtype float32")
+	require.NoError(t, os.Rename("ref/all_config.yaml", "config.yaml"))
+	require.Contains(t, fails(t, 2, "import ref/step_2 --run runs/b"), "--num-heads 8 --H-cycles 2 --L-cycles 2 --halt-max-steps 16")
+	const shape = "import ref/step_2 --run runs/b --num-heads 2 --H-cycles 2 --L-cycles 2 --halt-max-steps 4 "
+	errs := fails(t, 2, shape)
+	require.Contains(t, errs, "--data DIR")
+	require.NoDirExists(t, "runs/b")
+	ok(t, shape+"--data data/small")
+	require.Equal(t, weightsOf(t, "runs/a"), weightsOf(t, "runs/b"))
+	require.Contains(t, fails(t, 2, shape+"--data data/small"), "exists already")
+
+	require.NoError(t, os.WriteFile("bad.yaml", []byte("arch:\n  hidden_size: 64\n  run: 1\n"), 0o644))
+	require.Contains(t, fails(t, 2, "import ref/step_2 --config bad.yaml"), `unknown key "arch.run"`)
+	require.NoError(t, os.WriteFile("bad.yaml", []byte("arch:\n  hidden_size: 64\n"), 0o644))
+	errs = fails(t, 2, "import ref/step_2 --config bad.yaml")
+	require.Contains(t, errs, "arch.hidden_size is 64, expected 32")
+	require.Contains(t, errs, "bad.yaml:2")
+	ok(t, "import ref/step_2 --config config.yaml --run runs/c")
+}
+
+// T16, T17: a checkpoint of another dataset names both numbers and the ways
+// out, and its table is replaced only where that is asked for.
+func TestImportOnAnotherDataset(t *testing.T) {
+	workFolder(t)
+	ok(t, trainTiny+"--steps 2 --run runs/a")
+	ok(t, "export --run runs/a --out ref/step_2")
+	ok(t, "build-data --num-aug 5 --tasks tasks.txt --out data/other")
+	errs := fails(t, 2, "import ref/step_2 --data data/other --run runs/b")
+	for _, part := range []string{"identifiers, dataset data/other has", "hrm build-data", "--reset-task-embeddings"} {
+		require.Contains(t, errs, part)
+	}
+	out, _ := ok(t, "import ref/step_2 --data data/other --run runs/b --reset-task-embeddings")
+	require.Contains(t, out, "has the mean of the checkpoint's")
+	ok(t, "eval --run runs/b --augmentations 0")
+	ok(t, "build-data --num-aug 3 --max-grid 12 --tasks tasks.txt --out data/wide")
+	ok(t, "import ref/step_2 --data data/wide --run runs/c")
+	require.Contains(t, fails(t, 2, "import ref/step_2 --data data/none"), "data/none")
+}
+
+func TestExportRefusesWhatTheReferenceIsNot(t *testing.T) {
+	workFolder(t)
+	ok(t, trainTiny+"--steps 2 --run runs/a --placement deeploop --norm-gain --ema")
+	require.Contains(t, fails(t, 2, "export --run runs/a --out step_2"), "--format safetensors takes any model")
+	require.NoFileExists(t, "step_2")
+	out, _ := ok(t, "export --run runs/a --format safetensors --out s/a.safetensors --weights raw")
+	require.Contains(t, out, "raw weights of step 2")
+	ok(t, "import s/a.safetensors --run runs/b")
+	require.Equal(t, weightsOf(t, "runs/a"), weightsOf(t, "runs/b"))
+	ok(t, "export --run runs/a --format safetensors --out s/ema.safetensors")
+	ok(t, "import s/ema.safetensors --run runs/c")
+	require.NotEqual(t, weightsOf(t, "runs/a"), weightsOf(t, "runs/c"))
+	for line, part := range map[string]string{
+		"export --run runs/a":                              "--out",
+		"export --run runs/a --out x --format gguf":        "gguf",
+		"export --run runs/a --out x --forward-dtype int8": "int8",
+		"export --run runs/a --out all_config.yaml":        "another name",
+		"import runs/a":                                    "already",
+		"import s":                                         "it is a folder",
+		"import data/small/test/all__inputs.npy":           "neither a zip archive",
+		"import none":                                      "none",
+		"import":                                           "name one checkpoint",
+		"import runs/a/checkpoints/step-00000002/weights.safetensors": "part of a checkpoint",
+	} {
+		require.Contains(t, fails(t, 2, line), part, line)
+	}
+}
+
+// The kinds of file that people hand to the wrong command.
+func TestForeignCheckpointGivenToEval(t *testing.T) {
+	workFolder(t)
+	ok(t, trainTiny+"--steps 2 --run runs/a")
+	ok(t, "export --run runs/a --out ref/step_2")
+	require.Contains(t, fails(t, 2, "eval --checkpoint ref/step_2"), "hrm import")
+	require.Contains(t, fails(t, 2, "inspect ref/step_2"), "hrm import")
+	require.Contains(t, fails(t, 2, "score --predictions ref/step_2"), "hrm import")
+	_ = filepath.Join
+	_ = hrm.Kind
+}

@@ -1,0 +1,258 @@
+package hrm
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"deeploop/internal/kernel"
+	"deeploop/internal/tensorfile"
+)
+
+// ImportError is a file of others that no model here can be made of.
+type ImportError struct{ Problem string }
+
+func (e *ImportError) Error() string { return "import: " + e.Problem }
+
+// BadInput marks the error as the user's, for exit code 2.
+func (e *ImportError) BadInput() bool { return true }
+
+func importErrorf(format string, args ...any) error {
+	return &ImportError{fmt.Sprintf(format, args...)}
+}
+
+// Names of tensors that a state dict has beside the model's parameters.
+const (
+	nameTokens = "embed_tokens.embedding_weight"
+	nameHInit  = "H_init"
+	nameLInit  = "L_init"
+	nameTable  = puzzleTable
+)
+
+// passing are tensors that a state dict may have and no model needs: buffers
+// of a batch, and tables that follow from the configuration.
+var passing = []string{
+	"puzzle_emb.local_weights", "puzzle_emb.local_ids", "rotary_emb.cos_cached", "rotary_emb.sin_cached", "rotary_emb.inv_freq",
+}
+
+// Foreign is a state dict of the reference code (sapientinc/HRM, pretrain.py
+// save_train_state): names as in Model behind a prefix such as
+// "_orig_mod.model.inner.", weights fp32 or bf16.
+type Foreign struct {
+	// Prefix stands before all names.
+	Prefix string
+	// Ignored are tensors that no model needs, with their prefix.
+	Ignored []string
+
+	file *tensorfile.File
+}
+
+// OpenForeign recognises a state dict. What is something else is an error that
+// says what, and which command takes it.
+func OpenForeign(f *tensorfile.File) (*Foreign, error) {
+	has := func(name string) bool { _, ok := f.Info(name); return ok }
+	if has("puzzle_identifiers") && (has("logits") || has("preds")) {
+		return nil, importErrorf("%s holds predictions, not weights; score it with hrm score --predictions %s --data DIR", f.Path, f.Path)
+	}
+	if has("blocks.0.attn.qkv.weight") {
+		return nil, importErrorf("%s holds a language model; make a run of it with lm import", f.Path)
+	}
+	if filepath.Base(f.Path) == "weights.safetensors" && has(nameTokens) && !slices.ContainsFunc(f.Names(), func(n string) bool { return n == nameTable }) {
+		return nil, importErrorf("%s is a part of a checkpoint of this program; evaluate that with hrm eval --checkpoint, or hand it on with hrm export", f.Path)
+	}
+	r := &Foreign{file: f}
+	at := slices.IndexFunc(f.Names(), func(n string) bool { return strings.HasSuffix(n, nameTokens) })
+	if at < 0 {
+		return nil, importErrorf("%s is no checkpoint of HRM: none of its %d tensors is called %s; it has %s", f.Path, len(f.Names()), nameTokens, firstNames(f.Names()))
+	}
+	r.Prefix = strings.TrimSuffix(f.Names()[at], nameTokens)
+	for _, p := range passing {
+		if has(r.Prefix + p) {
+			r.Ignored = append(r.Ignored, r.Prefix+p)
+		}
+	}
+	if r.blocks("H_level") == 0 && r.blocks("L_level") > 0 {
+		return nil, importErrorf("%s is a checkpoint of TRM (one network for both levels: it has L_level and no H_level), which no model here is", f.Path)
+	}
+	return r, nil
+}
+
+func firstNames(names []string) string {
+	const most = 5
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + ", ..."
+	}
+	return strings.Join(names, ", ")
+}
+
+// shape returns that of a tensor by the model's name, nil where it is missing
+// or has another number of dimensions.
+func (r *Foreign) shape(name string, dims int) []int {
+	in, ok := r.file.Info(r.Prefix + name)
+	if !ok || len(in.Shape) != dims {
+		return nil
+	}
+	return in.Shape
+}
+
+// blocks counts those of a module.
+func (r *Foreign) blocks(module string) int {
+	n := 0
+	for r.shape(fmt.Sprintf(module+".layers.%d.mlp.down_proj.weight", n), 2) != nil {
+		n++
+	}
+	return n
+}
+
+// Identifiers returns the rows of the task-embedding table, 0 without one.
+func (r *Foreign) Identifiers() int {
+	if s := r.shape(nameTable, 2); s != nil {
+		return s[0]
+	}
+	return 0
+}
+
+// Deduced are the keys that Deduce sets. The others do not change a shape, so
+// somebody must say them.
+var Deduced = []string{
+	"arch.hidden_size", "arch.expansion", "arch.H_layers", "arch.L_layers", "arch.puzzle_emb_ndim", "arch.pos_encodings",
+}
+
+// Undeduced are the keys of the architecture that a state dict does not show
+// and that have no usual value.
+var Undeduced = []string{"arch.num_heads", "arch.H_cycles", "arch.L_cycles", "arch.halt_max_steps"}
+
+// Deduce sets what the shapes show: sizes, layers, positions, vocabulary. The
+// rest of the configuration is base's. An expansion other than base's is one
+// that gives the MLP's width.
+func (r *Foreign) Deduce(base Config) (Config, error) {
+	c := base
+	tokens := r.shape(nameTokens, 2)
+	down := r.shape("L_level.layers.0.mlp.down_proj.weight", 2)
+	if tokens == nil || down == nil {
+		return c, importErrorf("%s is no checkpoint of HRM: it has no %s of two dimensions", r.file.Path, r.Prefix+"L_level.layers.0.mlp.down_proj.weight")
+	}
+	c.VocabSize, c.HiddenSize = tokens[0], tokens[1]
+	c.HLayers, c.LLayers = r.blocks("H_level"), r.blocks("L_level")
+	if width := down[1]; c.HiddenSize > 0 && c.MLPWidth() != width {
+		if c.Expansion = 1.5 * float64(width) / float64(c.HiddenSize); c.MLPWidth() != width {
+			return c, importErrorf("%s: the MLPs have %d units, and the reference's are a multiple of 256", r.file.Path, width)
+		}
+	}
+	c.PuzzleEmbDim = 0
+	if s := r.shape(nameTable, 2); s != nil {
+		c.PuzzleEmbDim = s[1]
+	}
+	c.PosEncodings = PosRope
+	if r.shape("embed_pos.embedding_weight", 2) != nil {
+		c.PosEncodings = PosLearned
+	}
+	return c, nil
+}
+
+// Model reads the weights into a model of fp32 masters. c has the dataset's
+// sizes. Tensors that are missing, left over, or of another shape or type are
+// all named. With mean set, a table with other rows than the dataset has
+// identifiers gives each of them the mean of its rows.
+func (r *Foreign) Model(c Config, mean bool) (*Model, error) {
+	m, err := newModel(c, kernel.Float32, func(kernel.Buf, float64) {})
+	if err != nil {
+		return nil, err
+	}
+	wanted := m.foreignTensors()
+	rows := r.Identifiers()
+	average := mean && rows > 0 && rows != c.NumPuzzleIdentifiers
+	if err := r.compare(wanted, average); err != nil {
+		return nil, err
+	}
+	for _, t := range wanted {
+		if t.name == nameTable && average {
+			err = r.average(t.data.Float32s(), rows, c.PuzzleEmbDim)
+		} else {
+			dst := t.data.Float32s()
+			err = r.file.Floats(r.Prefix+t.name, func(part []float32) { dst = dst[copy(dst, part):] })
+		}
+		if err != nil {
+			return nil, fmt.Errorf("import: %w", err)
+		}
+	}
+	for _, p := range m.Params() {
+		p.Changed()
+	}
+	return m, nil
+}
+
+// foreignTensor is one tensor of the reference's state dict.
+type foreignTensor struct {
+	name  string
+	shape []int
+	data  kernel.Buf
+}
+
+// foreignTensors lists a model's tensors as the reference's state dict has
+// them, in its order: buffers first.
+func (m *Model) foreignTensors() []foreignTensor {
+	c := m.Config
+	ts := []foreignTensor{{nameHInit, []int{c.HiddenSize}, m.HInit}, {nameLInit, []int{c.HiddenSize}, m.LInit}}
+	for _, p := range m.Params() {
+		ts = append(ts, foreignTensor{p.Name, p.Shape(), p.Data})
+	}
+	if c.PuzzleEmbDim > 0 {
+		ts = append(ts, foreignTensor{nameTable, []int{c.NumPuzzleIdentifiers, c.PuzzleEmbDim}, m.PuzzleTable})
+	}
+	return ts
+}
+
+// compare lists the differences between the file's tensors and the model's.
+func (r *Foreign) compare(wanted []foreignTensor, anyRows bool) error {
+	var diff []string
+	known := map[string]bool{}
+	for _, t := range wanted {
+		name, want := r.Prefix+t.name, t.shape
+		known[name] = true
+		have, ok := r.file.Info(name)
+		if ok && anyRows && t.name == nameTable && len(have.Shape) == 2 {
+			want = []int{have.Shape[0], want[1]}
+		}
+		switch {
+		case !ok:
+			diff = append(diff, fmt.Sprintf("%s %v is missing", name, want))
+		case !slices.Equal(have.Shape, want):
+			diff = append(diff, fmt.Sprintf("%s is %v, expected %v", name, have.Shape, want))
+		case !slices.Contains([]string{"F32", "BF16", "F16", "F64"}, have.DType):
+			diff = append(diff, fmt.Sprintf("%s is %s, expected floating-point numbers", name, have.DType))
+		}
+	}
+	for _, name := range r.file.Names() {
+		if in, _ := r.file.Info(name); !known[name] && !slices.Contains(r.Ignored, name) {
+			diff = append(diff, fmt.Sprintf("%s %v is not in this model", name, in.Shape))
+		}
+	}
+	if len(diff) == 0 {
+		return nil
+	}
+	const most = 20
+	if n := len(diff); n > most {
+		diff = append(diff[:most], fmt.Sprintf("and %d more", n-most))
+	}
+	return importErrorf("the tensors of %s do not fit this model:\n  %s", r.file.Path, strings.Join(diff, "\n  "))
+}
+
+// average gives every row of dst the mean of the file's rows.
+func (r *Foreign) average(dst []float32, rows, dim int) error {
+	sum := make([]float64, dim)
+	at := 0
+	err := r.file.Floats(r.Prefix+nameTable, func(part []float32) {
+		for _, v := range part {
+			sum[at] += float64(v)
+			if at++; at == dim {
+				at = 0
+			}
+		}
+	})
+	for i := range dst {
+		dst[i] = float32(sum[i%dim] / float64(rows))
+	}
+	return err
+}
