@@ -2,6 +2,7 @@ package augment
 
 import (
 	"fmt"
+	"strings"
 
 	"deeploop/arc"
 )
@@ -84,6 +85,20 @@ const suffixLen = 3 + 1 + arc.NumColors
 
 // Suffix is what the reference adds to a task's name: "_t3_0614732958".
 func (a Augmentation) Suffix() string { return fmt.Sprintf("_t%d_%s", a.Dihedral, a.Colors) }
+
+// barSeparator is what TRM's builder writes in place of "_".
+const barSeparator = "|||"
+
+// ParseBarName is ParseName for names of TRM's builder: "TASK|||t3|||0614732958".
+func ParseBarName(name string) (task string, a Augmentation) {
+	parts := strings.Split(name, barSeparator)
+	if n := len(parts); n > 2 {
+		if a, ok := parseSuffix("_" + parts[n-2] + "_" + parts[n-1]); ok {
+			return strings.Join(parts[:n-2], barSeparator), a
+		}
+	}
+	return name, Original()
+}
 
 // parseSuffix reads a Suffix.
 func parseSuffix(s string) (a Augmentation, ok bool) {

@@ -2,17 +2,16 @@ package main
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"deeploop/hrm"
 	"deeploop/internal/checkpoint"
+	"deeploop/internal/torchtest"
 )
 
-// weightsDigest is the hash of a checkpoint's weights and task embeddings.
+// weightsOf are the hashes of a checkpoint's weights and task embeddings.
 func weightsOf(t *testing.T, run string) map[string]string {
 	t.Helper()
 	ck, err := checkpoint.OpenFound(run, checkpoint.LastSaved)
@@ -154,6 +153,46 @@ func TestForeignCheckpointGivenToEval(t *testing.T) {
 	require.Contains(t, fails(t, 2, "eval --checkpoint ref/step_2"), "hrm import")
 	require.Contains(t, fails(t, 2, "inspect ref/step_2"), "hrm import")
 	require.Contains(t, fails(t, 2, "score --predictions ref/step_2"), "hrm import")
-	_ = filepath.Join
-	_ = hrm.Kind
+}
+
+// loadAndSave reads a file as the reference's evaluate.py does, checks what it
+// finds, and writes it again as the reference's trainer does.
+const loadAndSave = `
+import collections, sys, torch
+d = torch.load(sys.argv[1], map_location="cpu")
+try:
+    safe = torch.load(sys.argv[1], map_location="cpu", weights_only=True)
+    assert list(safe) == list(d)
+except TypeError:
+    pass  # a PyTorch without weights_only
+assert isinstance(d, collections.OrderedDict), type(d)
+plain = {k.removeprefix("_orig_mod."): v for k, v in d.items()}
+for name, shape in (("H_init", (32,)), ("L_init", (32,)), ("embed_tokens.embedding_weight", (12, 32)), ("lm_head.weight", (12, 32)),
+                    ("q_head.weight", (2, 32)), ("q_head.bias", (2,)), ("H_level.layers.0.self_attn.qkv_proj.weight", (96, 32)),
+                    ("L_level.layers.0.mlp.gate_up_proj.weight", (512, 32)), ("L_level.layers.0.mlp.down_proj.weight", (32, 256)),
+                    ("H_level.layers.0.self_attn.o_proj.weight", (32, 32))):
+    t = plain.pop("model.inner." + name)
+    assert tuple(t.shape) == shape, (name, t.shape)
+    assert t.dtype == (torch.bfloat16 if name.endswith("_init") else torch.float32), (name, t.dtype)
+    assert t.is_contiguous() and torch.isfinite(t.float()).all()
+assert plain.pop("model.inner.puzzle_emb.weights").shape[1] == 32
+rest = [k for k in plain if not k.startswith("model.inner.") or ".layers.0." not in k]
+assert not rest, rest
+torch.save(d, sys.argv[2])
+`
+
+// What is exported is what torch.load expects, and what torch.save writes of it
+// comes back unchanged.
+func TestExportIsReadByPyTorch(t *testing.T) {
+	workFolder(t)
+	ok(t, trainTiny+"--steps 2 --run runs/a")
+	out, _ := ok(t, "export --run runs/a --out ref/step_2")
+	require.Contains(t, out, "rounded to bfloat16")
+	torchtest.Run(t, loadAndSave, "ref/step_2", "ref/step_3")
+	ok(t, "import ref/step_2 --run runs/b")
+	ok(t, "import ref/step_3 --run runs/c")
+	require.Equal(t, weightsOf(t, "runs/b"), weightsOf(t, "runs/c"))
+	for name, sum := range weightsOf(t, "runs/a") {
+		require.Equal(t, strings.HasSuffix(name, "_init"), sum != weightsOf(t, "runs/b")[name], name)
+	}
 }

@@ -53,11 +53,15 @@ printed too. A picture shows tasks all of whose test inputs are solved.
 evaluated, as hrm eval does, and scored, a line for each. It ends with the
 training.
 
+Predictions of the reference code (step_N_all_preds.*, PyTorch's files) need
+--data, the dataset's folder or its identifiers.json; the ground truth is theirs.
+
 With --answers a file in the form of Kaggle's ARC Prize is scored instead.`,
 		Example: `  hrm score                                   the newest evaluation below runs/
   hrm score --submission submission.json
   hrm score --curve pass.png
   hrm score --watch runs/arc1 --augmentations 10
+  hrm score --predictions step_414456_all_preds.0 --data data/arc-aug-1000
   hrm score --answers submission.json --truth arc-agi-1/evaluation`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.ladderGiven = c.Flags().Changed("ladder")
@@ -71,7 +75,7 @@ With --answers a file in the form of Kaggle's ARC Prize is scored instead.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.predictions, "predictions", "", "`FILE` of predictions, or a folder: the newest in it (default the newest below runs/)")
+	f.StringVar(&o.predictions, "predictions", "", "`FILE` of predictions, the reference's step_N_all_preds.0 (all parts are taken) too, or a folder: the newest in it (default the newest below runs/)")
 	f.StringVar(&o.data, "data", "", "dataset `DIR` the predictions are of, or an identifiers.json (default the one they name)")
 	f.IntVar(&o.votes, "votes", 2, "`K` of the headline pass@K: answers per test input")
 	f.IntSliceVar(&o.ladder, "ladder", []int{1, 2, 10, 100, 1000}, "`K,K,...` to print pass@K for")

@@ -29,6 +29,9 @@ func scorePredictions(s *cli.Streams, o scoreOptions) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
+	if n := f.Parts(); n > 1 {
+		fmt.Fprintf(s.Err, "predictions: the %d parts beside it together\n", n)
+	}
 	set, err := datasetOf(f, o.data)
 	if err != nil {
 		return nil, err
@@ -65,13 +68,16 @@ func findPredictions(given string) (path, how string, err error) {
 	if given == "" {
 		root = "runs"
 	} else if info, err := os.Stat(given); err != nil {
+		if parts := referenceParts(given); len(parts) > 0 {
+			return parts[0], "for " + given, nil
+		}
 		return "", "", &cli.UsageError{Err: fmt.Errorf("open predictions: %w", err)}
 	} else if !info.IsDir() {
 		return given, "", nil
 	}
 	var newest time.Time
 	err = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || d.Name() != predictions.FileName && d.Name() != strings.TrimSuffix(predictions.FileName, ".zst") {
+		if err != nil || d.IsDir() || d.Name() != predictions.FileName && d.Name() != strings.TrimSuffix(predictions.FileName, ".zst") && !strings.HasSuffix(d.Name(), "_all_preds.0") {
 			return nil // what cannot be read holds no predictions
 		}
 		if info, err := d.Info(); err == nil && (path == "" || info.ModTime().After(newest)) {
@@ -88,6 +94,19 @@ func findPredictions(given string) (path, how string, err error) {
 	return path, "the newest below " + root, nil
 }
 
+// referenceParts resolves what people call the predictions of the reference,
+// such as 'step_9000_all_preds.*' or step_9000: its files, which predictions.Open
+// takes together.
+func referenceParts(given string) []string {
+	for _, pattern := range []string{given, given + ".0", given + "_all_preds.0"} {
+		parts, err := filepath.Glob(pattern)
+		if err == nil && len(parts) > 0 && strings.Contains(filepath.Base(parts[0]), "_all_preds.") {
+			return parts
+		}
+	}
+	return nil
+}
+
 // datasetOf finds the ground truth of a predictions file: in the dataset the
 // file names, which must be the very one, or in the one given.
 func datasetOf(f *predictions.File, data string) (*testSet, error) {
@@ -95,7 +114,7 @@ func datasetOf(f *predictions.File, data string) (*testSet, error) {
 	if dir == "" {
 		dir = f.Meta.Dataset
 		if dir == "" {
-			return nil, cli.Usagef("score %s: the file does not say which dataset it is of; give --data DIR, or --data identifiers.json", f.Path)
+			return nil, cli.Usagef("score %s: the file does not say which dataset it is of; give --data DIR, or --data identifiers.json (hrm build-data makes a dataset from tasks)", f.Path)
 		}
 	}
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {

@@ -153,7 +153,11 @@ func readNames(path string) ([]voting.Name, []augment.Augmentation, error) {
 	augs := make([]augment.Augmentation, len(list))
 	for i, n := range list {
 		names[i], augs[i] = voting.Name{Task: n}, augment.Original()
-		if task, a := augment.ParseName(n); task != n && known[task] {
+		task, a := augment.ParseName(n)
+		if task == n {
+			task, a = augment.ParseBarName(n)
+		}
+		if task != n && known[task] {
 			names[i], augs[i] = voting.Name{Task: task, Augmented: true}, a
 		}
 	}

@@ -28,13 +28,18 @@ type File struct {
 	QHalt        []float32 // [Rows]
 	TestIndex    []int32   // [Rows], or nil when the file does not say
 
-	header *safetensors.Header
+	header *safetensors.Header // nil where the file is of PyTorch
 	zstd   bool
 	size   int64 // bytes of the plain file: header and tensors
+
+	parts      []string        // files of PyTorch
+	answers    string          // their tensor of answers: preds or logits
+	tokenTypes map[string]bool // whether all have inputs and labels
 }
 
 // Open reads the header and the small tensors of a predictions file, of a
-// plain safetensors file with the same tensors, or of either in zstd. What
+// plain safetensors file with the same tensors, of either in zstd, or of the
+// reference's files (PyTorch's; of several processes any one stands for all). What
 // does not hold together, or lacks preds, puzzle_identifiers or
 // q_halt_logits, is an *Error.
 func Open(path string) (*File, error) {
@@ -59,6 +64,9 @@ func (f *File) fail(err error) error {
 }
 
 func (f *File) open() error {
+	if isTorch(f.Path) {
+		return f.openParts()
+	}
 	r, err := f.stream()
 	if err != nil {
 		return err
@@ -130,6 +138,9 @@ var Kind = files.Kind{Name: "predictions file of hrm eval", Is: func(path string
 
 // HasTokens reports whether the file holds inputs and labels.
 func (f *File) HasTokens() bool {
+	if f.header == nil {
+		return f.tokenTypes[tInputs] && f.tokenTypes[tLabels]
+	}
 	_, a := f.header.Tensors[tInputs]
 	_, b := f.header.Tensors[tLabels]
 	return a && b

@@ -18,7 +18,7 @@ type Tokens struct {
 // reads the rest of the file, so that damage behind the rows is noticed.
 func (f *File) Preds() (*Tokens, error) {
 	t, err := f.tokens(tPreds)
-	if err == nil {
+	if err == nil && f.header != nil {
 		t.tail = f.size - f.header.DataAt - f.header.Tensors[tPreds].End
 	}
 	return t, err
@@ -31,6 +31,9 @@ func (f *File) Inputs() (*Tokens, error) { return f.tokens(tInputs) }
 func (f *File) Labels() (*Tokens, error) { return f.tokens(tLabels) }
 
 func (f *File) tokens(name string) (*Tokens, error) {
+	if f.header == nil {
+		return &Tokens{f: f, r: f.partTokens(name), left: f.Rows, tail: -1}, nil
+	}
 	in, err := f.info(name, "U8", 2)
 	if err != nil {
 		return nil, f.fail(err)

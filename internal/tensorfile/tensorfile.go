@@ -147,13 +147,13 @@ const chunk = 1 << 16
 // Floats reads a tensor of any floating type and calls use with its numbers,
 // a part at a time, in order. The slice is used again.
 func (f *File) Floats(name string, use func(part []float32)) error {
-	size, convert := floats(f.infos[name].DType)
+	size, convert, _ := FloatType(f.infos[name].DType)
 	return each(f, name, "numbers of type F32, BF16, F16 or F64", size, convert, use)
 }
 
 // Ints reads a tensor of whole numbers like Floats.
 func (f *File) Ints(name string, use func(part []int64)) error {
-	size, convert := ints(f.infos[name].DType)
+	size, convert, _ := IntType(f.infos[name].DType)
 	return each(f, name, "whole numbers", size, convert, use)
 }
 
@@ -186,19 +186,19 @@ func each[T any](f *File, name, want string, size int, convert func([]byte) T, u
 	return nil
 }
 
-// floats returns the size of a floating type and how to read one.
-func floats(dtype string) (int, func([]byte) float32) {
+// FloatType returns the size of a floating type and how to read one number.
+func FloatType(dtype string) (size int, number func([]byte) float32, ok bool) {
 	switch dtype {
 	case "F32":
-		return 4, func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) }
+		return 4, func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) }, true
 	case "BF16":
-		return 2, func(b []byte) float32 { return kernel.BF16(binary.LittleEndian.Uint16(b)).Float32() }
+		return 2, func(b []byte) float32 { return kernel.BF16(binary.LittleEndian.Uint16(b)).Float32() }, true
 	case "F16":
-		return 2, func(b []byte) float32 { return half(binary.LittleEndian.Uint16(b)) }
+		return 2, func(b []byte) float32 { return half(binary.LittleEndian.Uint16(b)) }, true
 	case "F64":
-		return 8, func(b []byte) float32 { return float32(math.Float64frombits(binary.LittleEndian.Uint64(b))) }
+		return 8, func(b []byte) float32 { return float32(math.Float64frombits(binary.LittleEndian.Uint64(b))) }, true
 	}
-	return 0, nil
+	return 0, nil, false
 }
 
 // half is an IEEE half-precision number.
@@ -214,19 +214,19 @@ func half(h uint16) float32 {
 	return math.Float32frombits(sign | uint32(e+112)<<23 | m<<13)
 }
 
-// ints returns the size of a whole type and how to read one.
-func ints(dtype string) (int, func([]byte) int64) {
+// IntType returns the size of a type of whole numbers and how to read one.
+func IntType(dtype string) (size int, number func([]byte) int64, ok bool) {
 	switch dtype {
 	case "I64":
-		return 8, func(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b)) }
+		return 8, func(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b)) }, true
 	case "I32":
-		return 4, func(b []byte) int64 { return int64(int32(binary.LittleEndian.Uint32(b))) }
+		return 4, func(b []byte) int64 { return int64(int32(binary.LittleEndian.Uint32(b))) }, true
 	case "I16":
-		return 2, func(b []byte) int64 { return int64(int16(binary.LittleEndian.Uint16(b))) }
+		return 2, func(b []byte) int64 { return int64(int16(binary.LittleEndian.Uint16(b))) }, true
 	case "I8":
-		return 1, func(b []byte) int64 { return int64(int8(b[0])) }
+		return 1, func(b []byte) int64 { return int64(int8(b[0])) }, true
 	case "U8":
-		return 1, func(b []byte) int64 { return int64(b[0]) }
+		return 1, func(b []byte) int64 { return int64(b[0]) }, true
 	}
-	return 0, nil
+	return 0, nil, false
 }
