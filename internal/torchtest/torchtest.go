@@ -11,8 +11,8 @@ import (
 
 // find returns an interpreter that has PyTorch, "" where there is none.
 var find = sync.OnceValue(func() string {
-	for _, path := range []string{os.Getenv("BENCH_PYTHON"), "/usr/bin/python3", "python3"} {
-		if path != "" && exec.Command(path, "-c", "import torch").Run() == nil {
+	for _, path := range []string{"/usr/bin/python3", "python3"} {
+		if exec.Command(path, "-c", "import torch").Run() == nil {
 			return path
 		}
 	}
@@ -26,7 +26,7 @@ func Run(t testing.TB, program string, args ...string) string {
 	t.Helper()
 	python := find()
 	if python == "" {
-		t.Skip("no PyTorch: python3 cannot import torch (Debian: apt-get install python3-torch; or name an interpreter in BENCH_PYTHON)")
+		t.Skip("no PyTorch: python3 cannot import torch (Debian: apt-get install python3-torch)")
 	}
 	path := filepath.Join(t.TempDir(), "program.py")
 	if err := os.WriteFile(path, []byte(program), 0o644); err != nil {
