@@ -1,6 +1,7 @@
 package augment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"sync"
 
 	"deeploop/arc"
+	"deeploop/internal/staging"
 	"deeploop/internal/wording"
 )
 
@@ -154,16 +156,12 @@ func (b *builder) checkDisk(out string) error {
 
 // write fills a hidden folder and moves it to out.
 func (b *builder) write(ctx context.Context, out string, m *Manifest) (err error) {
-	stage, err := newStaging(out)
+	stage, err := staging.New(out)
 	if err != nil {
-		return err
+		return fmt.Errorf("write dataset: %w", err)
 	}
-	defer func() {
-		if e := stage.remove(); err == nil && e != nil {
-			err = fmt.Errorf("remove %s: %w", stage.dir, e)
-		}
-	}()
-	o := &output{dir: stage.dataset(), compress: b.plan.settings.Compress == Zstd, progress: b.advance, files: m.Files}
+	defer func() { err = cmp.Or(err, stage.Remove()) }()
+	o := &output{dir: stage.Path(), compress: b.plan.settings.Compress == Zstd, progress: b.advance, files: m.Files}
 	if err := b.fill(ctx, o); err != nil {
 		return err
 	}
@@ -171,10 +169,13 @@ func (b *builder) write(ctx context.Context, out string, m *Manifest) (err error
 		return err
 	}
 	m.DatasetHash = datasetHash(m.Files)
-	if err := m.write(stage.dataset()); err != nil {
+	if err := m.write(stage.Path()); err != nil {
 		return err
 	}
-	return stage.publish(out, b.options.Force)
+	if err := checkTarget(out, b.options.Force); err != nil { // somebody may have written there meanwhile
+		return err
+	}
+	return stage.Publish()
 }
 
 // fill writes all files but the manifest.

@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"runtime"
 
 	"deeploop/internal/files"
+	"deeploop/internal/staging"
 	"deeploop/lm/tokens"
 )
 
@@ -44,7 +46,7 @@ func Prepare(ctx context.Context, inputs []string, out string, opt Options) (*Ma
 	if real, err := filepath.EvalSymlinks(out); err == nil {
 		out = real
 	}
-	removeStale(out)
+	staging.RemoveStale(out)
 	if err := checkTarget(out, opt.Force); err != nil {
 		return nil, err
 	}
@@ -128,21 +130,17 @@ func plan(ctx context.Context, sources []source, opt Options, m *Manifest) (*pla
 
 // write fills a hidden folder and moves it to out.
 func (p *planned) write(ctx context.Context, out string, m *Manifest) (err error) {
-	stage, err := newStaging(out)
+	stage, err := staging.New(out)
 	if err != nil {
-		return err
+		return inputErrorf("write dataset: %w", err)
 	}
-	defer func() {
-		if e := stage.remove(); err == nil && e != nil {
-			err = fmt.Errorf("remove %s: %w", stage.dir, e)
-		}
-	}()
+	defer func() { err = cmp.Or(err, stage.Remove()) }()
 	width := int64(2)
 	if m.VocabSize > 1<<16 {
 		width = 4
 	}
-	train := &shardWriter{dir: stage.dataset(), split: "train", width: width, most: m.Settings.ShardTokens}
-	val := &shardWriter{dir: stage.dataset(), split: "val", width: width, most: m.Settings.ShardTokens}
+	train := &shardWriter{dir: stage.Path(), split: "train", width: width, most: m.Settings.ShardTokens}
+	val := &shardWriter{dir: stage.Path(), split: "val", width: width, most: m.Settings.ShardTokens}
 	defer train.drop()
 	defer val.drop()
 	w := newWalker(p.sources, m.Settings.TextKey, p.options.phase("tokenizing"))
@@ -175,17 +173,20 @@ func (p *planned) write(ctx context.Context, out string, m *Manifest) (err error
 		return fmt.Errorf("write dataset: %w", err)
 	}
 	m.Files = append(m.Files, FileInfo{Name: TokenizerName, Bytes: int64(b.Len()), SHA256: hashBytes(b.Bytes())})
-	if err := files.WriteFile(filepath.Join(stage.dataset(), TokenizerName), b.Bytes()); err != nil {
+	if err := files.WriteFile(filepath.Join(stage.Path(), TokenizerName), b.Bytes()); err != nil {
 		return fmt.Errorf("write dataset: %w", err)
 	}
 	m.DatasetHash = datasetHash(m.Files)
-	if err := m.write(stage.dataset()); err != nil {
+	if err := m.write(stage.Path()); err != nil {
 		return fmt.Errorf("write dataset: %w", err)
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return stage.publish(out, p.options.Force)
+	if err := checkTarget(out, p.options.Force); err != nil { // somebody may have written there meanwhile
+		return err
+	}
+	return stage.Publish()
 }
 
 // write writes the manifest into a folder.

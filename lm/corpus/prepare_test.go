@@ -427,7 +427,7 @@ func TestPrepareInterrupted(t *testing.T) {
 	}
 	// What a killed process leaves is no dataset and goes with the next one.
 	opt.Progress = nil
-	stale := filepath.Join(parent, ".set.preparing-123")
+	stale := filepath.Join(parent, ".set.building-123")
 	write(t, stale, "dataset/train_000.bin", []byte("x"))
 	_, err := Open(stale)
 	require.ErrorIs(t, err, ErrNotDataset)

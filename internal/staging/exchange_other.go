@@ -1,6 +1,6 @@
 //go:build !linux
 
-package augment
+package staging
 
 import "errors"
 

@@ -1,4 +1,4 @@
-package augment
+package staging
 
 import "golang.org/x/sys/unix"
 
