@@ -200,19 +200,27 @@ func (m *Model) embed(b *graph.Builder, ids []int32, puzzle *graph.Param, batch 
 
 // callL is z_L <- L(z_L + (z_H + x)).
 func (m *Model) callL(b *graph.Builder, zL, zH, x *graph.Node, batch int) *graph.Node {
-	return m.L.Forward(b, ops.Inject(b, zH, x, zL), m.shape(batch))
+	return m.L.Forward(b, m.injectL(b, zL, zH, x), m.shape(batch))
+}
+
+func (m *Model) injectL(b *graph.Builder, zL, zH, x *graph.Node) *graph.Node {
+	return ops.Inject(b, zH, x, zL)
 }
 
 // callH is z_H <- H(z_H + z_L).
 func (m *Model) callH(b *graph.Builder, zH, zL *graph.Node, batch int) *graph.Node {
-	return m.H.Forward(b, ops.Inject(b, zH, zL), m.shape(batch))
+	return m.H.Forward(b, m.injectH(b, zH, zL), m.shape(batch))
+}
+
+func (m *Model) injectH(b *graph.Builder, zH, zL *graph.Node) *graph.Node {
+	return ops.Inject(b, zH, zL)
 }
 
 // callHFirst is position 0 of each row of callH, [B, D].
 func (m *Model) callHFirst(b *graph.Builder, zH, zL *graph.Node, batch int) *graph.Node {
 	shape := m.shape(batch)
 	shape.Queries = 1
-	return m.H.Forward(b, ops.Inject(b, zH, zL), shape)
+	return m.H.Forward(b, m.injectH(b, zH, zL), shape)
 }
 
 // q is [B, 2]: halt and continue logits of each row, from position 0 of zH,
