@@ -23,9 +23,11 @@ func newRootCmd(s *cli.Streams) *cobra.Command {
 		Short: "Train, evaluate and score hierarchical reasoners on ARC-AGI",
 		Example: `  hrm build-data                 the embedded sample tasks
   hrm train                      on the newest dataset, into a new folder under runs/
-  hrm eval && hrm score          the newest run`,
+  hrm eval && hrm score          the newest run
+  hrm view                       all of it in the browser`,
 		Version: cli.Version(pick.Available()),
 	}
 	root.AddCommand(newBuildDataCmd(s), newTrainCmd(s), newEvalCmd(s), newSolveCmd(s), newBenchCmd(s), newShowCmd(s), command.NewPlotCmd(s, program, hrm.Kind, []string{"lm_loss", "exact_accuracy"}, plotExample), newScoreCmd(s), command.NewInspectCmd(s, program, hrm.Kind, newTrainSettings().Schema), newImportCmd(s), newExportCmd(s))
+	root.AddCommand(newViewCmd(s), newReportCmd(s))
 	return root
 }

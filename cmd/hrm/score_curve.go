@@ -49,9 +49,22 @@ func checkCurve(o scoreOptions) error {
 	return nil
 }
 
-// drawCurve counts the predictions for every number of copies, those after
-// fewer segments beside them, and draws both.
+// drawCurve counts a curve and draws it.
 func drawCurve(s *cli.Streams, f *predictions.File, set *testSet, o scoreOptions) (*curveReport, error) {
+	r, err := countCurve(s, f, set, o)
+	if err != nil {
+		return nil, err
+	}
+	panels := []curves.Panel{r.panel("pass@K by copies of a test input that vote", r.Copies, 1)}
+	if len(r.Segments) > 1 {
+		panels = append(panels, r.panel("pass@K by segments", r.Segments, 0))
+	}
+	return r, curves.Save(o.curve, panels)
+}
+
+// countCurve counts the predictions for every number of copies, and those
+// after fewer segments beside them.
+func countCurve(s *cli.Streams, f *predictions.File, set *testSet, o scoreOptions) (*curveReport, error) {
 	r := &curveReport{File: o.curve, Copies: []curvePoint{}, Segments: []curvePoint{}}
 	if _, err := newCounter(f, set); err != nil {
 		return nil, err
@@ -74,14 +87,7 @@ func drawCurve(s *cli.Streams, f *predictions.File, set *testSet, o scoreOptions
 	for _, p := range c.Points() {
 		r.Copies = append(r.Copies, newCurvePoint(p.Copies, p.Votes, p.Results, o))
 	}
-	if err := r.addSegments(s, f, set, o); err != nil {
-		return nil, err
-	}
-	panels := []curves.Panel{r.panel("pass@K by copies of a test input that vote", r.Copies, 1)}
-	if len(r.Segments) > 1 {
-		panels = append(panels, r.panel("pass@K by segments", r.Segments, 0))
-	}
-	return r, curves.Save(o.curve, panels)
+	return r, r.addSegments(s, f, set, o)
 }
 
 // copiesOf is the largest number of copies beside the original that any task

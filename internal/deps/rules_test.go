@@ -234,7 +234,7 @@ func c() { fmt.Println(rand.IntN(3), rand.New(rand.NewPCG(1, 2)), os.ReadFile, f
 func TestTopLevelHoldsNothingElse(t *testing.T) {
 	allowed := []string{
 		"README.md", "RESULTS.md", "Makefile", "LICENSE", "go.mod", "go.sum",
-		"arc", "augment", "bench", "cmd", "deeploop", "docs", "experiments", "hrm", "internal", "lm", "testdata", "voting",
+		"arc", "augment", "bench", "cmd", "deeploop", "docs", "experiments", "hrm", "internal", "lm", "testdata", "view", "voting",
 		"bin", "data", "runs",
 	}
 	entries, err := os.ReadDir(goldentest.Root())

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"deeploop/internal/netlimit"
 	"deeploop/lm/decode"
 )
 
@@ -140,7 +141,7 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 		ErrorLog:          slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- hs.Serve(limitConnections(l, s.MaxConnections)) }()
+	go func() { failed <- hs.Serve(netlimit.Listener(l, s.MaxConnections)) }()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve %s: %w", l.Addr(), err)

@@ -1,4 +1,5 @@
-package serve
+// Package netlimit bounds how many connections a server has open.
+package netlimit
 
 import (
 	"net"
@@ -14,7 +15,8 @@ type limited struct {
 	once   sync.Once
 }
 
-func limitConnections(l net.Listener, n int) net.Listener {
+// Listener returns l with at most n connections open at once.
+func Listener(l net.Listener, n int) net.Listener {
 	return &limited{Listener: l, open: make(chan struct{}, n), closed: make(chan struct{})}
 }
 
