@@ -110,3 +110,16 @@ func TestT4Names(t *testing.T) {
 		require.Equal(t, Original(), a)
 	}
 }
+
+func TestBarNames(t *testing.T) {
+	for _, stem := range []string{"007bbfb7", "my_task_1", "a|||b", "x|||t3|||0123456789"} {
+		task, a := ParseBarName(stem + "|||t3|||0614732958")
+		require.Equal(t, stem, task)
+		require.Equal(t, "_t3_0614732958", a.Suffix())
+	}
+	for _, name := range []string{"007bbfb7", "a|||t9|||0123456789", "a|||t3|||0123456788", "a|||0123456789", "t3|||0123456789", ""} {
+		task, a := ParseBarName(name)
+		require.Equal(t, name, task)
+		require.Equal(t, Original(), a)
+	}
+}

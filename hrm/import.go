@@ -72,8 +72,13 @@ func OpenForeign(f *tensorfile.File) (*Foreign, error) {
 			r.Ignored = append(r.Ignored, r.Prefix+p)
 		}
 	}
-	if r.blocks("H_level") == 0 && r.blocks("L_level") > 0 {
-		return nil, importErrorf("%s is a checkpoint of TRM (one network for both levels: it has L_level and no H_level), which no model here is", f.Path)
+	if n := r.blocks("L_level"); n > 0 && r.blocks("H_level") == 0 {
+		mixer := ""
+		if has(r.Prefix + "L_level.layers.0.mlp_t.down_proj.weight") {
+			mixer = ", with an MLP over positions (mlp_t) in place of attention"
+		}
+		return nil, importErrorf("%s is a checkpoint of TRM: one network of %d blocks for both levels%s. No model here is one, "+
+			"so only its predictions can be used: hrm score --predictions", f.Path, n, mixer)
 	}
 	return r, nil
 }

@@ -214,6 +214,28 @@ func TestImportOfAnotherTable(t *testing.T) {
 	require.Equal(t, table, m.PuzzleTable.Float32s())
 }
 
+// TRM's state dict is HRM's without the slow module, and with mlp_t without
+// attention too.
+func TestImportNamesTRM(t *testing.T) {
+	_, f := goldenFile(t, "hrm_s1")
+	for _, mixer := range []bool{false, true} {
+		_, err := openForeign(t, stateDict(t, f, CompiledPrefix, func(name string, shape []int) (string, []int) {
+			if strings.HasPrefix(name, "H_level") {
+				return "", nil
+			}
+			if mixer {
+				name = strings.Replace(name, "self_attn.qkv_proj", "mlp_t.gate_up_proj", 1)
+				name = strings.Replace(name, "self_attn.o_proj", "mlp_t.down_proj", 1)
+			}
+			return name, shape
+		}))
+		require.Equal(t, cli.ExitUsage, cli.ExitCode(err), err)
+		require.ErrorContains(t, err, "TRM: one network of 1 blocks for both levels")
+		require.Equal(t, mixer, strings.Contains(err.Error(), "mlp_t"))
+		require.ErrorContains(t, err, "hrm score --predictions")
+	}
+}
+
 func TestImportTellsOtherFiles(t *testing.T) {
 	write := func(names ...string) string {
 		path := filepath.Join(t.TempDir(), "weights.safetensors")

@@ -22,7 +22,8 @@ const (
 // was trained with.
 func StoredConfig[C any](ck *checkpoint.Reader, kind string) (c C, err error) {
 	if k := ck.Meta().Kind; k != kind {
-		return c, &check.Error{Key: "checkpoint " + ck.Dir(), Found: fmt.Sprintf("a model of kind %q", k), Want: kind}
+		return c, &check.Error{Key: "checkpoint " + ck.Dir(), Found: fmt.Sprintf("a model of kind %q", k),
+			Want: fmt.Sprintf("%s (%s train and %s import make those; %s eval takes this one)", kind, kind, kind, k)}
 	}
 	if err := json.Unmarshal(ck.Meta().Config, &c); err != nil {
 		return c, fmt.Errorf("read the configuration in checkpoint %s: %w", ck.Dir(), err)
