@@ -150,3 +150,19 @@ func TestNear(t *testing.T) {
 	require.Empty(t, c.Near("zzzzzz"))
 	require.Empty(t, c.Near(""))
 }
+
+// A sheet is a task's drawing with labels of the caller's.
+func TestSheets(t *testing.T) {
+	task := drawnTask()
+	var want, got strings.Builder
+	require.NoError(t, WriteText(&want, task, TextOptions{}))
+	s := &Sheet{Title: task.Title(), Parts: [][]LabelledPair{Labelled("train", task.Train), {{"mine", task.Test[0]}}}}
+	require.NoError(t, WriteSheetText(&got, s, TextOptions{}))
+	require.Equal(t, strings.Replace(want.String(), "test[0]", "mine", 1), got.String())
+	var a, b bytes.Buffer
+	s.Parts[1] = Labelled("test", task.Test)
+	require.NoError(t, WritePNG(&a, task))
+	require.NoError(t, WriteSheetsPNG(&b, s))
+	require.Equal(t, a.Bytes(), b.Bytes())
+	require.NoError(t, WriteSheetsPNG(&b, &Sheet{Title: "nothing"}))
+}

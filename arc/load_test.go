@@ -199,3 +199,24 @@ func TestLoadRefusesFolders(t *testing.T) {
 	_, err = Load(os.DevNull)
 	require.ErrorContains(t, err, "is not a regular file")
 }
+
+// LoadSome leaves out what is no task inside folders, with a warning, and needs
+// one task at least.
+func TestLoadSome(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+	}
+	write("a.json", `{"train": [`)
+	_, err := LoadSome(dir)
+	require.ErrorContains(t, err, "a.json")
+	write("b.json", `{"train": [{"input": [[1]], "output": [[2]]}], "test": [{"input": [[3]]}]}`)
+	_, err = Load(dir)
+	require.Error(t, err)
+	c, err := LoadSome(dir)
+	require.NoError(t, err)
+	require.Len(t, c.Tasks, 1)
+	require.Contains(t, strings.Join(c.Warnings, "\n"), "a.json")
+	_, err = LoadSome(filepath.Join(dir, "a.json"))
+	require.Error(t, err, "named by the caller")
+}

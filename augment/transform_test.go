@@ -123,3 +123,15 @@ func TestBarNames(t *testing.T) {
 		require.Equal(t, Original(), a)
 	}
 }
+
+// Copies are what Build draws for a corpus of this task alone.
+func TestCopiesAreTheBuilders(t *testing.T) {
+	task := &arc.Task{ID: "x", HoldOut: true,
+		Train: []arc.Pair{{Input: arc.Grid{Rows: 1, Cols: 2, Cells: []uint8{1, 2}}, Output: arc.Grid{Rows: 1, Cols: 2, Cells: []uint8{3, 0}}}},
+		Test:  []arc.Pair{{Input: arc.Grid{Rows: 1, Cols: 2, Cells: []uint8{4, 2}}}}}
+	p, err := newPlan(t.Context(), [][]*arc.Task{{task}}, Settings{NumAug: 30, Seed: 7, MaxGrid: 5, DestOrder: TrainFirst}, 1000)
+	require.NoError(t, err)
+	require.Equal(t, p.copies[1:], Copies(append(task.Train, task.Test...), 30, 7))
+	same := arc.NewGrid(1, 1)
+	require.Empty(t, Copies([]arc.Pair{{Input: same, Output: same}}, 5, 1), "nothing to change")
+}

@@ -146,3 +146,18 @@ func TestNumbersForPeople(t *testing.T) {
 		require.Equal(t, want, duration(v))
 	}
 }
+
+func TestProgressLinesOfTheCaller(t *testing.T) {
+	var b strings.Builder
+	now := time.Unix(0, 0)
+	p := &Progress{W: &b, Terminal: true, Now: func() time.Time { return now }}
+	p.Line(func() string { return "one" })
+	p.Line(func() string { panic("not due") })
+	now = now.Add(time.Second)
+	p.Line(func() string { return "a" })
+	p.Clear()
+	p.Clear()
+	require.Equal(t, "\rone\ra  \r \r", b.String())
+	(*Progress)(nil).Line(func() string { panic("nobody looks") })
+	(*Progress)(nil).Clear()
+}
