@@ -56,7 +56,8 @@ and then the same seed, kernel and thread count give the same answers. Test
 outputs in a file are used for the score at the end and for nothing else.
 
 With --checkpoint only the embeddings of the new task are fitted; --all-weights
-fits everything. The checkpoint decides about model and canvas.
+fits everything, at the rate it was trained with unless --lr says another. The
+checkpoint decides about model and canvas.
 
 What has been answered is kept below --work: the same command goes on where it
 was stopped. Ctrl-C answers with what was learned so far.`,
@@ -197,7 +198,7 @@ func (o *solveOptions) settings() (solve.Settings, *solve.Checkpoint, error) {
 			found.Close()
 			return r, nil, err
 		}
-		r.Train.Arch = ck.Config.Arch
+		r.Train.Arch, r.Train.LR = ck.Config.Arch, ck.Config.LR
 	}
 	fail := func(err error) (solve.Settings, *solve.Checkpoint, error) {
 		if ck != nil {

@@ -35,7 +35,7 @@ func (d *solved) sheet(demonstrations bool) *arc.Sheet {
 	for i, p := range d.task.Test {
 		var part []arc.LabelledPair
 		for k := range voting.Attempts {
-			label := fmt.Sprintf("test[%d] attempt %d: none", i, k+1)
+			label := fmt.Sprintf("test[%d] attempt %d: no other answer", i, k+1)
 			var grid arc.Grid
 			if t := a.Tests[i]; k < len(t.Top) {
 				c := t.Top[k]
