@@ -29,15 +29,16 @@ type solveOptions struct {
 	solve  solve.Settings // but for its Train
 	flags  *pflag.FlagSet
 
-	preset, tasks        string
-	minutes              float64
-	checkpoint, weights  string
-	parallel             int
-	out, work, color     string
-	again, force         bool
-	json, quiet          bool
-	pictureFile          string // beside out
-	replaces, replacesAt bool   // out and the picture exist
+	preset, tasks       string
+	minutes             float64
+	checkpoint, weights string
+	parallel            int
+	out, work, color    string
+	again, force        bool
+	json, quiet         bool
+	pictureFile         string // beside out
+
+	replaces, replacesPicture bool // out and the picture are there already
 }
 
 func newSolveCmd(s *cli.Streams) *cobra.Command {

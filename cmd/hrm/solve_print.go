@@ -108,7 +108,7 @@ func (o *solveOptions) checkOut() (err error) {
 		return fmt.Errorf("write submission: %w", err)
 	}
 	o.pictureFile = strings.TrimSuffix(o.out, filepath.Ext(o.out)) + ".png"
-	if o.replacesAt, err = files.Check(o.pictureFile, files.PNG, o.force, false); err != nil {
+	if o.replacesPicture, err = files.Check(o.pictureFile, files.PNG, o.force, false); err != nil {
 		return fmt.Errorf("write picture: %w", err)
 	}
 	return nil
@@ -137,7 +137,7 @@ func (o *solveOptions) write(s *cli.Streams, v *solving) error {
 		case err != nil:
 			return fmt.Errorf("write picture %s: %w", o.pictureFile, err)
 		default:
-			notes = append(notes, did(o.replacesAt)+" "+o.pictureFile)
+			notes = append(notes, did(o.replacesPicture)+" "+o.pictureFile)
 		}
 	}
 	if o.json {
