@@ -94,6 +94,9 @@ func plotRun(s *cli.Streams, o plotOptions, runs []string) error {
 				evaluated.Series = append(evaluated.Series, e)
 			}
 		}
+		if len(trained.Series) > 0 && !slices.ContainsFunc(evaluated.Series, func(e curves.Series) bool { return len(e.Steps) > 1 }) {
+			evaluated.Series = nil // the end alone is no curve
+		}
 		for _, p := range []curves.Panel{trained, evaluated} {
 			if len(p.Series) > 0 {
 				panels = append(panels, p)
