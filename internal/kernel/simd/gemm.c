@@ -16,6 +16,8 @@ typedef struct {
 	int block;      // packed elements in one block of the sum
 	int rows, cols; // size of a chunk of y, multiples of mr and nr
 	int col_chunks;
+	const float *w; // instead of b: the weight as it is, and its layout
+	int layout;
 } job;
 
 enum {
@@ -29,6 +31,7 @@ enum {
 	ADD_CHUNK = 1 << 12,  // sums in a chunk of adding them
 	SMALL = 128 * 1024,   // products below this many multiplications stay on one thread
 	A_BYTES = 768 * 1024, // packed rows of a chunk: a share of the second-level cache
+	B_BYTES = 256 * 1024, // panels of a weight that are multiplied together: likewise
 	CHUNKS = 4,           // wanted for each thread
 };
 
@@ -132,14 +135,77 @@ static void gemm_chunk(void *arg, int c, int thread) {
 			// Blocks of a sum meet in y, or in part when y is bf16.
 			int direct = last || j->ytype == DL_F32;
 			for (int i = 0; i < rows; i += mr, a.p += mr * a.row) {
-				dl_gemm_out o = {part + (size_t)i * nr, (size_t)nr, DL_F32, d > 0, NULL};
+				dl_gemm_out o = {part + (size_t)i * nr, (size_t)nr, DL_F32, d > 0, NULL, 0};
 				if (direct)
-					o = (dl_gemm_out){(char *)j->y + ((size_t)(r0 + i) * j->n + c0 + col) * elem(j->ytype), (size_t)j->n, j->ytype, j->add, NULL};
+					o = (dl_gemm_out){(char *)j->y + ((size_t)(r0 + i) * j->n + c0 + col) * elem(j->ytype), (size_t)j->n, j->ytype, j->add, NULL, 0};
 				if (direct && d > 0) {
 					if (j->ytype == DL_F32) o.add = 1;
-					else o.part = part + (size_t)i * nr;
+					else o.part = part + (size_t)i * nr, o.part_ld = (size_t)nr;
 				}
 				isa->tile(min_int(mr, rows - i), w, len, &a, b + (size_t)d * nr, &o);
+			}
+		}
+	}
+}
+
+// pack_block packs the elements m0 to m0+len along the depth of columns c0 to
+// c0+cols of B = wᵀ or w into panels.
+static void pack_block(const job *j, uint32_t *dst, size_t panel, int c0, int cols, int m0, int len) {
+	enum { SLICE = 16 };
+	int nr = j->isa->nr, per = j->isa->pair ? 2 : 1;
+	if (j->layout == DL_FORWARD) {
+		for (int c = 0; c < cols; c += nr, dst += panel)
+			j->isa->rows(dst, j->w + (size_t)(c0 + c) * j->k + m0, (size_t)j->k, min_int(nr, cols - c), len);
+		return;
+	}
+	for (int d = 0; d < len; d += SLICE)
+		for (int c = 0; c < cols; c += nr)
+			j->isa->cols(dst + (size_t)(c / nr) * panel + (size_t)(d / per) * nr, nr, j->w + (size_t)(m0 + d) * j->n + c0 + c, (size_t)j->n, DL_F32,
+			             min_int(nr, cols - c), min_int(SLICE, len - d));
+}
+
+// block_chunk computes one block of y, a block of the sum at a time, for all
+// rows: what it multiplies with is read once, and packed if it is not.
+static void block_chunk(void *arg, int c, int thread) {
+	enum { PANELS = 8 }; // of rows that are multiplied with all columns in turn
+	const job *j = arg;
+	const dl_gemm_isa *isa = j->isa;
+	int r0 = c / j->col_chunks * j->rows, c0 = c % j->col_chunks * j->cols;
+	int rows = min_int(j->rows, j->m - r0), cols = min_int(j->cols, j->n - c0);
+	int mr = even_block(rows, isa->mr), nr = isa->nr, per = isa->pair ? 2 : 1, panels = ceil_div(cols, nr), wide = panels * nr;
+	size_t es = elem(j->xtype), stride = stride_of(j->block);
+	// Blocks of a sum meet in y, or in part when y is bf16.
+	int parts = j->ytype != DL_F32 && j->depth > j->block;
+	size_t b_elems = j->w ? (size_t)wide * j->block : 0, part_elems = parts ? (size_t)rows * wide : 0;
+	uint32_t *packed = dl_scratch(j->pool, thread, (b_elems + part_elems) * 4 + (j->copy ? (size_t)PANELS * mr * stride : 0));
+	float *part = (float *)(packed + b_elems);
+	char *copy = (char *)(part + part_elems);
+	for (int d = 0; d < j->depth; d += j->block) {
+		int len = min_int(j->block, j->depth - d), last = d + len == j->depth, m0 = d * per, mlen = min_int(len * per, j->k - m0);
+		size_t panel = (size_t)nr * (j->w ? len : j->depth);
+		const uint32_t *b = packed;
+		if (j->w) pack_block(j, packed, panel, c0, cols, m0, mlen);
+		else b = (const uint32_t *)j->b + (size_t)c0 * j->depth + (size_t)d * nr;
+		for (int i0 = 0; i0 < rows; i0 += PANELS * mr) {
+			int end = min_int(rows, i0 + PANELS * mr);
+			const char *x = (const char *)j->x + ((size_t)(r0 + i0) * j->k + m0) * es;
+			dl_gemm_left left = {x, (size_t)j->k * es, 4, last && (size_t)j->depth * 4 > (size_t)j->k * es};
+			if (j->copy) {
+				isa->copy(copy, stride, x, (size_t)j->k, j->xtype, end - i0, mlen);
+				left = (dl_gemm_left){copy, stride, 4, 0};
+			}
+			for (int col = 0; col < cols; col += nr) {
+				dl_gemm_left a = left;
+				for (int i = i0; i < end; i += mr, a.p += mr * a.row) {
+					float *sums = part + (size_t)i * wide + col;
+					dl_gemm_out o = {sums, (size_t)wide, DL_F32, d > 0, NULL, 0};
+					if (last || !parts) {
+						o = (dl_gemm_out){(char *)j->y + ((size_t)(r0 + i) * j->n + c0 + col) * elem(j->ytype), (size_t)j->n, j->ytype, j->add, NULL, 0};
+						if (d > 0 && parts) o.part = sums, o.part_ld = (size_t)wide;
+						else if (d > 0) o.add = 1;
+					}
+					isa->tile(min_int(mr, end - i), min_int(nr, cols - col), len, &a, b + (size_t)(col / nr) * panel, &o);
+				}
 			}
 		}
 	}
@@ -152,6 +218,38 @@ static void run(const job *j, int chunks, void (*fn)(void *, int, int), void *ar
 		dl_parallel(j->pool, chunks, fn, arg);
 }
 
+// run_blocks cuts y for block_chunk: by columns, each of which reads all of x,
+// and where they are too few by rows, each of which packs them again.
+static void run_blocks(job *j) {
+	enum { ROWS = 256 }; // least rows of a chunk
+	int nr = j->isa->nr, threads = dl_pool_threads(j->pool), want = threads == 1 ? 1 : CHUNKS * threads;
+	int panels = ceil_div(j->n, nr), most = max_int(1, B_BYTES / (4 * nr * j->block));
+	int chunks = max_int(ceil_div(panels, most), min_int(want, panels));
+	j->cols = ceil_div(panels, chunks) * nr;
+	j->col_chunks = ceil_div(j->n, j->cols);
+	int row_chunks = max_int(1, min_int(ceil_div(want, j->col_chunks), j->m / ROWS));
+	j->rows = ceil_div(ceil_div(j->m, j->isa->mr), row_chunks) * j->isa->mr;
+	run(j, ceil_div(j->m, j->rows) * j->col_chunks, block_chunk, j);
+}
+
+static job gemm_job(dl_pool *p, int level, int engine, void *y, int ytype, const void *x, int xtype, int m, int n, int k, int add) {
+	const dl_gemm_isa *isa = dl_gemm_isa_of(level, engine);
+	job j = {.isa = isa, .pool = p, .y = y, .x = x, .ytype = ytype, .xtype = xtype, .m = m, .n = n, .k = k, .add = add};
+	j.depth = packed_depth(isa, k);
+	j.block = even_block(j.depth, BLOCK);
+	// Rows a multiple of 4096 bytes apart would push each other out of the cache.
+	j.copy = (!isa->pair && xtype == DL_B16) || (n > isa->nr && (size_t)k * elem(xtype) % 4096 == 0);
+	return j;
+}
+
+void dl_gemm_unpacked(dl_pool *p, int level, int engine, void *y, int ytype, const void *x, int xtype,
+                      const float *w, int layout, int m, int n, int k, int add) {
+	job j = gemm_job(p, level, engine, y, ytype, x, xtype, m, n, k, add);
+	j.w = w;
+	j.layout = layout;
+	run_blocks(&j);
+}
+
 void dl_gemm(dl_pool *p, int level, int engine, void *y, int ytype, const void *x, int xtype,
              const void *packed, int m, int n, int k, int add) {
 	if (engine == DL_TILE) {
@@ -159,13 +257,14 @@ void dl_gemm(dl_pool *p, int level, int engine, void *y, int ytype, const void *
 		return;
 	}
 	const dl_gemm_isa *isa = dl_gemm_isa_of(level, engine);
-	job j = {.isa = isa, .pool = p, .y = y, .x = x, .b = packed, .ytype = ytype, .xtype = xtype, .m = m, .n = n, .k = k, .add = add};
-	j.depth = packed_depth(isa, k);
-	j.block = even_block(j.depth, BLOCK);
-	// Rows a multiple of 4096 bytes apart would push each other out of the cache.
-	j.copy = (!isa->pair && xtype == DL_B16) || (n > isa->nr && (size_t)k * elem(xtype) % 4096 == 0);
-	int want = CHUNKS * dl_pool_threads(p);
-	int row_panels = ceil_div(m, isa->mr), fit = max_int(1, min_int(8, A_BYTES / (j.depth * 4 * isa->mr)));
+	job j = gemm_job(p, level, engine, y, ytype, x, xtype, m, n, k, add);
+	j.b = packed;
+	int want = CHUNKS * dl_pool_threads(p), row_panels = ceil_div(m, isa->mr);
+	int fit = min_int(8, A_BYTES / (j.depth * 4 * isa->mr));
+	if (fit < 8) { // rows too long for the cache
+		run_blocks(&j);
+		return;
+	}
 	int row_chunks = ceil_div(row_panels, fit);
 	j.rows = ceil_div(row_panels, row_chunks) * isa->mr;
 	row_chunks = ceil_div(m, j.rows);
@@ -241,7 +340,7 @@ static void dw_chunk(void *arg, int c, int thread) {
 			for (int i = 0; i < rows; i += mr) {
 				int h = min_int(mr, rows - i);
 				dl_gemm_left left = {(const char *)(a + (size_t)(i / mr) * a_panel), 4, (size_t)h * 4, 0};
-				dl_gemm_out o = {out + (size_t)i * j->k, (size_t)j->k, DL_F32, block > first || (part == 0 && j->add), NULL};
+				dl_gemm_out o = {out + (size_t)i * j->k, (size_t)j->k, DL_F32, block > first || (part == 0 && j->add), NULL, 0};
 				isa->tile(h, min_int(nr, cols - col), len, &left, b + (size_t)(col / nr) * b_panel, &o);
 			}
 		}

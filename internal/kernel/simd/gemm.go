@@ -5,6 +5,8 @@ package simd
 /*
 #cgo noescape dl_gemm
 #cgo nocallback dl_gemm
+#cgo noescape dl_gemm_unpacked
+#cgo nocallback dl_gemm_unpacked
 #cgo noescape dl_gemm_dw
 #cgo nocallback dl_gemm_dw
 #cgo noescape dl_gemm_pack
@@ -32,12 +34,14 @@ const (
 // order in which products read it, one for each engine and direction that has
 // been asked for. Buffers are reused from version to version.
 //
-// A copy that is used once per version needs no memory of its own: it is made
-// in scratch that all weights share. The first copy of a weight goes there;
-// when the same version is asked for again and the scratch holds another, the
-// weight gets a buffer and keeps it. So a step that uses a weight once in each
-// direction keeps no copy, and one that loops packs once per version, after
-// the first.
+// A copy saves time only where a version is used several times. So the first
+// uses of a version pack what they multiply with on the way, in cache; the use
+// that pays for a copy makes it, and from then on the weight keeps the memory
+// and packs once per version. A step that uses a weight once in each direction
+// keeps no copy.
+//
+// Tiles cannot pack on the way: their first copy goes to scratch that all
+// weights share, where it stays until another takes it.
 type packs struct {
 	slots [3][2]packed // by engine and layout
 }
@@ -47,45 +51,57 @@ type packed struct {
 	data    unsafe.Pointer // the matrix that was packed
 	version uint64
 	rows    int
-	ok      bool
+	uses    int // of the version
 }
 
 // pack returns w packed for an engine and a layout, packing it when the copy
-// is missing or stale.
-func (b *Backend) pack(w *kernel.Weight, engine, layout C.int) unsafe.Pointer {
+// is missing or stale; nil where a product of m rows should do without.
+func (b *Backend) pack(w *kernel.Weight, engine, layout C.int, m int) unsafe.Pointer {
 	ps, _ := w.Packed.(*packs)
 	if ps == nil || w.PackedBy != kernel.Backend(b) {
 		ps = new(packs)
 		w.Packed, w.PackedBy = ps, b
 	}
 	s := &ps.slots[engine][layout]
-	again := s.ok && s.version == w.Version && s.data == w.Data.Ptr() && s.rows == w.Rows
-	kept := !s.buf.Absent()
+	if s.uses > 0 && (s.version != w.Version || s.data != w.Data.Ptr() || s.rows != w.Rows) {
+		s.uses = 0
+	}
+	s.uses++
+	s.data, s.version, s.rows = w.Data.Ptr(), w.Version, w.Rows
+	fresh, kept := s.uses == 1, !s.buf.Absent()
 	switch {
-	case again && kept:
+	case kept && !fresh:
 		return s.buf.Ptr()
-	case again && b.inScratch == s:
-		return b.scratch.Ptr()
+	case kept:
+	case engine == engineTile:
+		if !fresh && b.inScratch == s {
+			return b.scratch.Ptr()
+		}
+	case s.uses < packUses(m):
+		return nil
 	}
 	n, k := C.int(w.Rows), C.int(w.Cols)
 	size := int(C.dl_gemm_packed_bytes(C.int(b.level), engine, layout, n, k)) / 4
-	to := b.scratch
+	to := s.buf
 	switch {
-	case kept || again:
-		if s.buf.Len() != size {
-			s.buf = kernel.Alloc(kernel.Float32, size)
+	case kept || engine != engineTile || !fresh:
+		if to.Len() != size {
+			to = kernel.Alloc(kernel.Float32, size)
+			s.buf = to
 		}
-		to = s.buf
 	default:
-		if to.Len() < size {
+		if b.scratch.Len() < size {
 			b.scratch = kernel.Alloc(kernel.Float32, size)
-			to = b.scratch
 		}
-		b.inScratch = s
+		to, b.inScratch = b.scratch, s
 	}
 	C.dl_gemm_pack(b.pool, C.int(b.level), engine, layout, to.Ptr(), (*C.float)(w.Data.Ptr()), n, k)
-	s.data, s.version, s.rows, s.ok = w.Data.Ptr(), w.Version, w.Rows, true
 	return to.Ptr()
+}
+
+// packUses is how many products of m rows with one version pay for a copy.
+func packUses(m int) int {
+	return 2
 }
 
 // ctype maps an activation type to C's; Float64 is the caller's bug.
@@ -126,8 +142,7 @@ func (b *Backend) Linear(y, x kernel.Buf, w *kernel.Weight) {
 	}
 	xt, yt := ctype(x.Type()), ctype(y.Type())
 	engine := b.engine(xt)
-	C.dl_gemm(b.pool, C.int(b.level), engine, y.Ptr(), yt, x.Ptr(), xt,
-		b.pack(w, engine, C.DL_FORWARD), C.int(m), C.int(w.Rows), C.int(w.Cols), 0)
+	b.product(y, yt, x, xt, w, engine, C.DL_FORWARD, m, w.Rows, w.Cols, 0)
 }
 
 // LinearDX implements kernel.Backend; precision as in Linear.
@@ -138,8 +153,17 @@ func (b *Backend) LinearDX(dx, dy kernel.Buf, w *kernel.Weight, accumulate bool)
 	}
 	t := ctype(dy.Type())
 	engine := b.engine(t)
-	C.dl_gemm(b.pool, C.int(b.level), engine, dx.Ptr(), t, dy.Ptr(), t,
-		b.pack(w, engine, C.DL_BACKWARD), C.int(m), C.int(w.Cols), C.int(w.Rows), cbool(accumulate))
+	b.product(dx, t, dy, t, w, engine, C.DL_BACKWARD, m, w.Cols, w.Rows, cbool(accumulate))
+}
+
+// product computes y[m,n] (+)= x[m,k] · B, B being w in a layout.
+func (b *Backend) product(y kernel.Buf, yt C.int, x kernel.Buf, xt C.int, w *kernel.Weight, engine, layout C.int, m, n, k int, add C.int) {
+	if packed := b.pack(w, engine, layout, m); packed != nil {
+		C.dl_gemm(b.pool, C.int(b.level), engine, y.Ptr(), yt, x.Ptr(), xt, packed, C.int(m), C.int(n), C.int(k), add)
+		return
+	}
+	C.dl_gemm_unpacked(b.pool, C.int(b.level), engine, y.Ptr(), yt, x.Ptr(), xt,
+		(*C.float)(w.Data.Ptr()), layout, C.int(m), C.int(n), C.int(k), add)
 }
 
 // LinearDW implements kernel.Backend. Sums are fp32, in blocks of rows whose

@@ -34,6 +34,12 @@ void dl_gemm_pack(dl_pool *p, int level, int engine, int layout, void *dst, cons
 void dl_gemm(dl_pool *p, int level, int engine, void *y, int ytype, const void *x, int xtype,
              const void *packed, int m, int n, int k, int add);
 
+// dl_gemm_unpacked is dl_gemm with B as it lies in memory: w[n,k] for
+// DL_FORWARD, w[k,n] for DL_BACKWARD. It packs what it needs on the way, for
+// each call anew, and gives the same bits. Not for DL_TILE.
+void dl_gemm_unpacked(dl_pool *p, int level, int engine, void *y, int ytype, const void *x, int xtype,
+                      const float *w, int layout, int m, int n, int k, int add);
+
 // dl_gemm_dw computes dw[n,k] = dy[m,n]ᵀ·x[m,k] (+ dw with add), dy and x of one type.
 void dl_gemm_dw(dl_pool *p, int level, int engine, float *dw, const void *dy, const void *x, int type,
                 int m, int n, int k, int add);

@@ -5,6 +5,7 @@ package simd
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -73,6 +74,56 @@ func benchmarkProducts(b *testing.B, l Level, dt kernel.DType, s shape, counts [
 				b.ReportMetric(0, "ns/op")
 				b.ReportMetric(rate, "GFLOP/s")
 				b.ReportMetric(rate/(probed/probe.Seconds()/1e9), "of-ceiling")
+			})
+		}
+	}
+}
+
+// BenchmarkProductsOnce measures products with a weight that is new each time.
+func BenchmarkProductsOnce(b *testing.B) {
+	l := AVX512
+	if Missing(l) != "" {
+		b.Skip("needs AVX-512")
+	}
+	for _, s := range []shape{{256, 4096, 768}, {256, 2304, 768}, {256, 768, 768}, {256, 768, 2048}, {256, 50304, 768}, {916, 1536, 512}} {
+		benchmarkProductsOnce(b, l, s)
+	}
+}
+
+func benchmarkProductsOnce(b *testing.B, l Level, s shape) {
+	dt := kernel.BFloat16
+	r := rand.New(rand.NewPCG(1, 1))
+	x, dy := fill(r, kernel.Alloc(dt, s.m*s.k)), fill(r, kernel.Alloc(dt, s.m*s.n))
+	y, dx := kernel.Alloc(dt, s.m*s.n), kernel.Alloc(dt, s.m*s.k)
+	w := &kernel.Weight{Data: fill(r, kernel.Alloc(kernel.Float32, s.n*s.k)), Rows: s.n, Cols: s.k}
+	flush := kernel.Alloc(kernel.Float32, 32<<20)
+	for _, op := range []struct {
+		name string
+		run  func(be *Backend)
+	}{
+		{"Linear", func(be *Backend) { be.Linear(y, x, w) }},
+		{"LinearDX", func(be *Backend) { be.LinearDX(dx, dy, w, false) }},
+	} {
+		for _, uses := range []int{1} {
+			b.Run(fmt.Sprintf("%s/M=%d,N=%d,K=%d/uses=%d", op.name, s.m, s.n, s.k, uses), func(b *testing.B) {
+				be, err := Open(l, 2)
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer be.Close()
+				var work []time.Duration
+				for range b.N {
+					w.Version++
+					be.Lerp(flush, flush, .5) // out of the cache
+					t0 := time.Now()
+					for range uses {
+						op.run(be)
+					}
+					work = append(work, time.Since(t0))
+				}
+				slices.Sort(work)
+				b.ReportMetric(0, "ns/op")
+				b.ReportMetric(2*float64(s.m)*float64(s.n)*float64(s.k)*float64(uses)/work[len(work)/4].Seconds()/1e9, "GFLOP/s")
 			})
 		}
 	}

@@ -147,7 +147,7 @@ static void finish(int h, int w, const float *t, const dl_gemm_out *o) {
 		for (int j = 0; j < w; j += VL) {
 			int n = w - j < VL ? w - j : VL;
 			vf v = vload(t + i * NR + j);
-			if (o->part) v = vadd(vload(o->part + i * NR + j), v);
+			if (o->part) v = vadd(vload(o->part + i * o->part_ld + j), v);
 			if (o->type == DL_F32) {
 				float *y = (float *)o->y + i * o->ld + j;
 				if (n == VL)

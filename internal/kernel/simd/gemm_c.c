@@ -24,7 +24,7 @@ static double probe(int n) {
 	static const uint32_t a[MR * DEPTH], b[COLS * DEPTH];
 	float c[MR * COLS];
 	dl_gemm_left left = {(const char *)a, DEPTH * 4, 4, 0};
-	dl_gemm_out out = {c, COLS, DL_F32, 0, NULL};
+	dl_gemm_out out = {c, COLS, DL_F32, 0, NULL, 0};
 	for (int i = 0; i < n; i++)
 		for (int t = 0; t < TIMES; t++) {
 			tile(MR, COLS, DEPTH, &left, b, &out);

@@ -16,12 +16,13 @@ typedef struct {
 } dl_gemm_left;
 
 // Where a tile's sums go: y (+)= sums, of a type and ld elements a row. With
-// part, the sums of earlier blocks of the depth, [h][nr], are added first.
+// part, the sums of earlier blocks of the depth, part_ld apart, are added first.
 typedef struct {
 	void *y;
 	size_t ld;
 	int type, add;
 	const float *part;
+	size_t part_ld;
 } dl_gemm_out;
 
 typedef struct {

@@ -269,7 +269,7 @@ func TestPackedWeightsFollowTheirVersion(t *testing.T) {
 			b.LinearDX(dx, dy, w, false)
 			requireProduct(t, dx, kernel.Buf{}, matrix(dy, n), wm, m, k, n, "LinearDX")
 		}
-		for range 2 { // from the second time on the copies are the weight's own
+		for range packUses(m) { // in the end the copies are the weight's own
 			check(b)
 			b.scratch, b.inScratch = kernel.Buf{}, nil // taken by another weight
 		}
@@ -298,9 +298,8 @@ func TestPackedWeightsFollowTheirVersion(t *testing.T) {
 	})
 }
 
-// Weights that are used once per version share the scratch; one that is used
-// again while another has taken it gets a copy of its own and keeps it.
-func TestPackedOnceInScratch(t *testing.T) {
+// A weight keeps a copy once a version was used often enough, not before.
+func TestPackedWhereItPays(t *testing.T) {
 	eachBackend(t, []int{2}, func(t *testing.T, b *Backend) {
 		r := rand.New(rand.NewPCG(7, 8))
 		const m = 9
@@ -314,12 +313,16 @@ func TestPackedOnceInScratch(t *testing.T) {
 			n, k := 30+17*i, 70-9*i
 			u := use{
 				w: &kernel.Weight{Data: kernel.Alloc(kernel.Float32, n*k), Rows: n, Cols: k},
-				x: fill(r, kernel.Alloc(kernel.Float32, m*k)), y: kernel.Alloc(kernel.Float32, m*n),
+				x: fill(r, kernel.Alloc(kernel.BFloat16, m*k)), y: kernel.Alloc(kernel.Float32, m*n),
 			}
 			u.check = func() {
 				t.Helper()
+				wm := matrix(u.w.Data, k)
+				if roundsWeights(b, kernel.BFloat16) {
+					wm = wm.bf16()
+				}
 				b.Linear(u.y, u.x, u.w)
-				requireProduct(t, u.y, kernel.Buf{}, matrix(u.x, k), matrix(u.w.Data, k).t(), m, n, k, "Linear")
+				requireProduct(t, u.y, kernel.Buf{}, matrix(u.x, k), wm.t(), m, n, k, "Linear")
 			}
 			uses = append(uses, u)
 		}
@@ -340,15 +343,16 @@ func TestPackedOnceInScratch(t *testing.T) {
 		}
 		for range 3 {
 			write()
-			for _, u := range uses {
-				u.check()
-				u.check() // still in the scratch
+			for range packUses(m) - 1 {
+				for _, u := range uses {
+					u.check()
+				}
 			}
 		}
 		for _, u := range uses {
-			require.Zero(t, own(u), "used once per version")
+			require.Zero(t, own(u), "used too little in one version")
 		}
-		uses[1].check() // the last one has taken the scratch
+		uses[1].check() // others have taken the scratch of tiles
 		require.NotZero(t, own(uses[1]))
 		for range 2 {
 			write()
@@ -361,6 +365,33 @@ func TestPackedOnceInScratch(t *testing.T) {
 			require.Equal(t, before.Bytes(), uses[1].y.Bytes(), "the same version must not be packed again")
 		}
 		require.Zero(t, own(uses[0]))
+	})
+}
+
+// A product that packs on the way gives the bits of one with a copy.
+func TestUnpackedProductsAreTheSame(t *testing.T) {
+	eachBackend(t, []int{1, 3}, func(t *testing.T, b *Backend) {
+		r := rand.New(rand.NewPCG(12, 13))
+		for _, s := range append(shapes, shape{300, 70, 2500}, shape{530, 257, 2048}, shape{29, 1100, 33}) {
+			for _, dt := range []kernel.DType{kernel.Float32, kernel.BFloat16} {
+				x, dy := fill(r, kernel.Alloc(dt, s.m*s.k)), fill(r, kernel.Alloc(dt, s.m*s.n))
+				w := &kernel.Weight{Data: fill(r, kernel.Alloc(kernel.Float32, s.n*s.k)), Rows: s.n, Cols: s.k}
+				y, dx := kernel.Alloc(dt, s.m*s.n), fill(r, kernel.Alloc(dt, s.m*s.k))
+				old := copyOf(dx)
+				b.Linear(y, x, w)
+				b.LinearDX(dx, dy, w, true)
+				first := [][]byte{copyOf(y).Bytes(), copyOf(dx).Bytes()}
+				for range packUses(s.m) {
+					b.Linear(y, x, w)
+					copy(dx.Bytes(), old.Bytes())
+					b.LinearDX(dx, dy, w, true)
+				}
+				if b.engine(ctype(dt)) != engineTile {
+					require.NotNil(t, w.Packed.(*packs).slots[b.engine(ctype(dt))][0].buf.Ptr())
+				}
+				require.Equal(t, first, [][]byte{y.Bytes(), dx.Bytes()}, "%v %v", s, dt)
+			}
+		}
 	})
 }
 
