@@ -110,7 +110,8 @@ type Backend interface {
 	// arg-max. p is softmax or stablemax (Eq. in CrossEntropyKind).
 	CrossEntropy(loss []float64, pred []int32, logits Buf, labels []int32, v int, kind CrossEntropyKind)
 	// CrossEntropyBackward: dlogits[r,:] = scale[r] · d loss[r]/d logits[r,:],
-	// computed in float64; 0 where labels[r] < 0. dlogits is an activation.
+	// computed in float64, or in float32 where dlogits is bf16; 0 where
+	// labels[r] < 0. dlogits is an activation.
 	CrossEntropyBackward(dlogits, logits Buf, labels []int32, scale []float64, v int, kind CrossEntropyKind)
 
 	// Add: dst = a + b (+ c where present). dst may be a, b or c.

@@ -1,5 +1,12 @@
 // CrossEntropyBackward: the gradient in double, rounded once to float and
-// from there to bf16.
+// from there to bf16; that of softmax for bf16 in float throughout.
+
+DL_INLINE void ACT(scale_step)(act *d, const float *w, vf scale, int64_t i, int n, int k) {
+	vf g[VECS];
+	vloads(g, w + i, n, k);
+	EACH(j, n) g[j] = vmul(g[j], scale);
+	asts(d + i, g, n, k);
+}
 
 static void ACT(loss_back_chunk)(void *arg, int chunk, int thread) {
 	const dl_loss_args *a = arg;
@@ -14,6 +21,13 @@ static void ACT(loss_back_chunk)(void *arg, int chunk, int thread) {
 			continue;
 		}
 		const double scale = a->scale[r];
+		if (sizeof *d == 2 && !a->stablemax) {
+			float *e = (float *)w;
+			const double sum = DL_NAME(exps_)(e, x, v, x[DL_NAME(first_max_)(x, v)]);
+			BY_GROUPS(0, v, ACT(scale_step), d, e, vset1((float)(scale / sum)));
+			ast1(d + y, (float)(scale * (e[y] / sum - 1.0)));
+			continue;
+		}
 		const double sum = DL_NAME(weights_)(w, x, v, a->stablemax, x[DL_NAME(first_max_)(x, v)]);
 		const double wy = w[y];
 		for (int64_t i = 0; i < v; i += VD) {
