@@ -43,15 +43,16 @@ static void ACT(query_stats)(float *lse, float *delta, const float *from, ACT(ro
 }
 
 // times_queries adds a · b to sums[m][kd] over the n queries of a group; a has
-// ld elements in a row. The rows of next come to use after this.
-static void ACT(times_queries)(float *sums, const DL_NAME(attn_sizes) *z, const el *a, int64_t ld, const float *b, int m, int n, ACT(rows) next, int k) {
+// ld elements in a row. Before query `blind` all is zero for the first key, one
+// query later for the next and so on. The rows of next come to use after this.
+static void ACT(times_queries)(float *sums, const DL_NAME(attn_sizes) *z, const el *a, int64_t ld, const float *b, int m, int n, int blind, ACT(rows) next, int k) {
 	for (int i = 0; i < m; i += STRIP) {
-		const int r = dl_min(STRIP, m - i);
+		const int r = dl_min(STRIP, m - i), q0 = blind + i > 0 ? (blind + i) / PER * PER : 0;
 		for (int j = i; next.p && j < i + r; j++)
 			for (int c = 0; c < k; c += 64 / (int)sizeof(act)) __builtin_prefetch(next.p + j * next.stride + c, 1, 2);
 		for (int c = 0; c < z->kd;) {
 			const int vecs = DL_NAME(half_width)(k - c), width = DL_NAME(mul_width)(k - c, vecs);
-			DL_NAME(mul)(sums + (int64_t)i * z->kd + c, z->kd, (DL_NAME(left)){(const float *)(a + i * ld), ld / PER, 1}, b + c, z->kd, r, width, (n + PER - 1) / PER, 1, NULL);
+			DL_NAME(mul)(sums + (int64_t)i * z->kd + c, z->kd, (DL_NAME(left)){(const float *)(a + i * ld + q0), ld / PER, 1}, b + q0 / PER * z->kd + c, z->kd, r, width, (n - q0 + PER - 1) / PER, 1, NULL);
 			c += vecs * VL;
 		}
 	}
@@ -122,9 +123,9 @@ static void ACT(attn_back_chunk)(void *arg, int chunk, int thread) {
 				const int next = k0 + z.keys;
 				if (z.parts == 1 && (next >= t || (a->causal && next >= i0 + n))) ACT(dq_out)(dqs, dqb, 1, 0, nq, i0, n, rows, &z, a);
 			}
-			const int end = g0 + gl >= t;
-			ACT(times_queries)(dv, &z, pn, gl, di + (int64_t)g0 / PER * z.kd, most, gn, end ? ACT(rows_at)(dvs, k0) : none, k);
-			ACT(times_queries)(dk, &z, dn, gl, qi + (int64_t)g0 / PER * z.kd, most, gn, end ? ACT(rows_at)(dks, k0) : none, k);
+			const int end = g0 + gl >= t, blind = a->causal ? k0 - g0 : -m;
+			ACT(times_queries)(dv, &z, pn, gl, di + (int64_t)g0 / PER * z.kd, most, gn, blind, end ? ACT(rows_at)(dvs, k0) : none, k);
+			ACT(times_queries)(dk, &z, dn, gl, qi + (int64_t)g0 / PER * z.kd, most, gn, blind, end ? ACT(rows_at)(dks, k0) : none, k);
 		}
 		ACT(rows_out)(ACT(rows_at)(dks, k0), dk, z.kd, k0, m, a, 1, scale);
 		ACT(rows_out)(ACT(rows_at)(dvs, k0), dv, z.kd, k0, m, a, 0, 1);
