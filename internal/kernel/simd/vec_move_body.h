@@ -27,6 +27,8 @@ void ACT(dl_add)(dl_pool *p, const dl_move_args *a) {
 // Partial sums of squares, one for each chunk, in double.
 DL_INLINE void ACT(sumsq_step)(vd *s, const act *x, int64_t i, int n, int k) {
 	vf v[VECS];
+	// A read alone waits for memory more than it computes.
+	EACH(j, n) __builtin_prefetch((const char *)(x + i) + 3072 + 64 * j);
 	alds(v, x + i, n, k);
 	EACH(j, n)
 		for (int h = 0; h < VL / VD; h++) {
