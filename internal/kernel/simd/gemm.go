@@ -99,9 +99,14 @@ func (b *Backend) pack(w *kernel.Weight, engine, layout C.int, m int) unsafe.Poi
 	return to.Ptr()
 }
 
-// packUses is how many products of m rows with one version pay for a copy.
+// packUses is how many products of m rows with one version pay for a copy: of
+// time where there are few rows; where there are many, of its memory too.
 func packUses(m int) int {
-	return 2
+	const many = 512
+	if m < many {
+		return 2
+	}
+	return 5
 }
 
 // ctype maps an activation type to C's; Float64 is the caller's bug.
