@@ -55,6 +55,9 @@ func Parts(path string) ([]string, error) {
 
 // isTorch reports whether a file begins like one of PyTorch.
 func isTorch(path string) bool {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return false // to open a pipe would wait
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return false
