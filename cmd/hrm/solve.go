@@ -110,7 +110,7 @@ var unusedFlags = []string{
 }
 
 // threadsPerTask is how many threads a task gets where there are more tasks
-// than that needs: small models gain little from more (RESULTS.md).
+// than that needs: a guess, as only one and two threads have been measured.
 const threadsPerTask = 4
 
 func solveRun(ctx context.Context, s *cli.Streams, o *solveOptions, args []string) error {
