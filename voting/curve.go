@@ -66,17 +66,6 @@ func (c *Curve) number(id int32) int {
 	return at
 }
 
-// Most is the largest number of copies beside the original that any task had.
-func (c *Curve) Most() int {
-	most := 0
-	for task, n := range c.met {
-		if task >= 0 {
-			most = max(most, n-1)
-		}
-	}
-	return most
-}
-
 // Points returns the counts, fewest copies first.
 func (c *Curve) Points() []CurvePoint {
 	points := make([]CurvePoint, len(c.copies))
