@@ -15,6 +15,9 @@ const (
 	PreNorm Placement = "prenorm"
 )
 
+// Placements are the names of all of them.
+var Placements = []string{string(PostNorm), string(DeepNorm), string(DeepLoop), string(PreNorm)}
+
 // Scaled reports whether the residual rule (alpha, beta) applies.
 func (p Placement) Scaled() bool { return p == DeepNorm || p == DeepLoop }
 

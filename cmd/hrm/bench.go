@@ -43,7 +43,7 @@ probed before and after each measurement.`,
 		Example: `  hrm bench
   hrm bench --preset hrm_v1 --batch-size 1 --steps 100000
   hrm bench --hidden-size 256 --num-heads 4 --layers 4 --seq-len 100 --batch-size 32 --profile
-  hrm bench --kernel avx2 --precision fp32 --threads 1 --json > avx2.json`,
+  hrm bench --precision fp32 --threads 1 --json > bench.json`,
 		RunE: func(c *cobra.Command, _ []string) error { return benchRun(c.Context(), s, o) },
 	}
 	o.addFlags(cmd.Flags())

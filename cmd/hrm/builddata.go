@@ -117,6 +117,9 @@ func buildDataRun(ctx context.Context, s *cli.Streams, opt buildDataOptions) err
 	}
 	corpus, err := load()
 	if err != nil {
+		if len(opt.inputs) == 1 {
+			err = command.Instead(err, "read tasks", opt.inputs[0], command.ARCTasks)
+		}
 		return err
 	}
 	ctx, stop := train.OnInterrupt(command.OrBackground(ctx), func(os.Signal) {})
@@ -186,7 +189,7 @@ func verifyRun(ctx context.Context, s *cli.Streams, dir string, changed func(str
 		return fmt.Errorf("verify dataset %s: %w", dir, cli.ErrInterrupted)
 	}
 	if err != nil {
-		return err
+		return command.Instead(err, "verify dataset", dir, command.ReasonerData)
 	}
 	if len(problems) > 0 {
 		for _, p := range problems {

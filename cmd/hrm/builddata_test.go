@@ -93,7 +93,7 @@ func TestBuildDataMistakes(t *testing.T) {
 	}
 }
 
-func TestMain(m *testing.M) { hrmProgram.Main(m) }
+func TestMain(m *testing.M) { hrmProgram.Main(m, smallExample) }
 
 // A build that is killed or interrupted at any moment leaves the old dataset,
 // or the new one, whole, and nothing that stands in the way of the next build.

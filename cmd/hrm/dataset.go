@@ -16,6 +16,14 @@ import (
 // openDataset opens a dataset folder of ours or of the reference builder,
 // which writes no manifest.
 func openDataset(s *cli.Streams, dir string) (*augment.Dataset, error) {
+	d, err := openReasonerData(s, dir)
+	return d, command.Instead(err, "open dataset", dir, command.ReasonerData)
+}
+
+func openReasonerData(s *cli.Streams, dir string) (*augment.Dataset, error) {
+	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+		return nil, cli.Usagef("open dataset: %w", err)
+	}
 	d, err := augment.OpenDataset(dir)
 	if !errors.Is(err, augment.ErrNotDataset) {
 		return d, err

@@ -57,7 +57,7 @@ Without --run and --checkpoint the newest run below runs/ is evaluated: its
 best checkpoint, and the average of the weights where the run kept one.`,
 		Example: `  hrm eval
   hrm eval --run runs/arc1 --augmentations 100
-  hrm eval --checkpoint runs/arc1/checkpoints/step-000500 --weights raw`,
+  hrm eval --checkpoint runs/arc1/checkpoints/step-00000500 --weights raw`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.kernelGiven = c.Flags().Changed("kernel")
 			return evalRun(c.Context(), s, o)

@@ -31,7 +31,12 @@ func openEvaluated(o evalOptions) (*checkpoint.Reader, error) {
 	if o.last {
 		which = checkpoint.LastSaved
 	}
-	return checkpoint.OpenFound(path, which)
+	ck, err := checkpoint.OpenFound(path, which)
+	if err == nil && ck.Meta().Kind != hrm.Kind {
+		_, err = hrm.CheckpointConfig(ck)
+		ck.Close()
+	}
+	return ck, command.Instead(err, "find checkpoint", path, command.ReasonerRun)
 }
 
 // evalDataset opens the dataset and checks that the checkpoint belongs to it;

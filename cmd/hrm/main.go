@@ -8,6 +8,8 @@ import (
 	"deeploop/internal/cli"
 )
 
+//go:generate go run . reference --out ../../docs/reference
+
 func main() { os.Exit(run(os.Args[1:], cli.Standard())) }
 
 // run executes one command line and returns the exit code.

@@ -125,13 +125,13 @@ func TestBadPathsAreTheCallersMistakes(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "file", "x")
 	for line, want := range map[string]string{
-		"build-data --verify file":            "it is a file, expected a folder",
+		"build-data --verify file":            "file holds text, expected a dataset",
 		"build-data --num-aug 1 --out file/x": "choose another --out",
 		"build-data --num-aug 1 --out file":   "is not a folder",
-		"train --preset testing --data file":  "it is a file, expected a folder",
-		"eval --run file":                     "checkpoint",
-		"eval --checkpoint file":              "checkpoint",
-		"inspect file":                        "checkpoint",
+		"train --preset testing --data file":  "file holds text, expected a dataset",
+		"eval --run file":                     "file holds text, expected a run",
+		"eval --checkpoint file":              "file holds text, expected a run",
+		"inspect file":                        "file holds text, expected a run",
 		"inspect a b":                         `unexpected argument "b"; see hrm inspect --help`,
 		"plot file":                           "file",
 		"build-data --num-aug x":              `--num-aug is "x", expected a whole number`,

@@ -3,6 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"deeploop/augment"
+	"deeploop/deeploop"
 	"deeploop/hrm"
 	"deeploop/internal/cli"
 	"deeploop/internal/command"
@@ -21,13 +23,21 @@ func newRootCmd(s *cli.Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "hrm",
 		Short: "Train, evaluate and score hierarchical reasoners on ARC-AGI",
-		Example: `  hrm build-data                 the embedded sample tasks
-  hrm train                      on the newest dataset, into a new folder under runs/
-  hrm eval && hrm score          the newest run
-  hrm view                       all of it in the browser`,
+		Example: `  hrm build-data              # the embedded sample tasks
+  hrm train                   # on the newest dataset, into a new folder under runs/
+  hrm eval && hrm score       # the newest run
+  hrm view                    # all of it in the browser`,
 		Version: cli.Version(pick.Available()),
 	}
-	root.AddCommand(newBuildDataCmd(s), newTrainCmd(s), newEvalCmd(s), newSolveCmd(s), newBenchCmd(s), newShowCmd(s), command.NewPlotCmd(s, program, hrm.Kind, []string{"lm_loss", "exact_accuracy"}, plotExample), newScoreCmd(s), command.NewInspectCmd(s, program, hrm.Kind, newTrainSettings().Schema), newImportCmd(s), newExportCmd(s))
-	root.AddCommand(newViewCmd(s), newReportCmd(s))
+	root.AddCommand(
+		newBuildDataCmd(s), newTrainCmd(s), newEvalCmd(s), newSolveCmd(s), newBenchCmd(s), newShowCmd(s), newScoreCmd(s),
+		newImportCmd(s), newExportCmd(s), newViewCmd(s), newReportCmd(s),
+		command.NewPlotCmd(s, program, hrm.Kind, []string{"lm_loss", "exact_accuracy"}, plotExample),
+		command.NewInspectCmd(s, program, hrm.Kind, newTrainSettings().Schema),
+		command.NewSweepCmd(s, program),
+		command.NewCompletionCmd(s, program),
+		command.NewReferenceCmd(s, program, newTrainSettings().Schema, hrm.Presets(), hrm.Preset),
+	)
+	command.Complete(root, map[string][]string{"preset": hrm.Presets(), "placement": deeploop.Placements, "color": {"auto", "always", "never"}}, augment.ManifestName)
 	return root
 }

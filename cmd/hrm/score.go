@@ -57,7 +57,7 @@ Predictions of the reference code (step_N_all_preds.*, PyTorch's files) need
 --data, the dataset's folder or its identifiers.json; the ground truth is theirs.
 
 With --answers a file in the form of Kaggle's ARC Prize is scored instead.`,
-		Example: `  hrm score                                   the newest evaluation below runs/
+		Example: `  hrm score                   # the newest evaluation below runs/
   hrm score --submission submission.json
   hrm score --curve pass.png
   hrm score --watch runs/arc1 --augmentations 10

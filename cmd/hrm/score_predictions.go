@@ -12,6 +12,7 @@ import (
 
 	"deeploop/arc"
 	"deeploop/internal/cli"
+	"deeploop/internal/command"
 	"deeploop/internal/predictions"
 	"deeploop/voting"
 )
@@ -27,7 +28,7 @@ func scorePredictions(s *cli.Streams, o scoreOptions) (*report, error) {
 	}
 	f, err := predictions.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, command.Instead(err, "score", path, command.Predictions)
 	}
 	if n := f.Parts(); n > 1 {
 		fmt.Fprintf(s.Err, "predictions: the %d parts beside it together\n", n)
@@ -89,7 +90,8 @@ func findPredictions(given string) (path, how string, err error) {
 		return "", "", err
 	}
 	if path == "" {
-		return "", "", cli.Usagef("no %s below %s; run hrm eval first, or name one with --predictions", predictions.FileName, root)
+		err := cli.Usagef("no %s below %s; run hrm eval first, or name one with --predictions", predictions.FileName, root)
+		return "", "", command.Instead(err, "score", given, command.Predictions)
 	}
 	return path, "the newest below " + root, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"deeploop/arc"
 	"deeploop/internal/cli"
+	"deeploop/internal/command"
 	"deeploop/internal/files"
 )
 
@@ -127,7 +128,7 @@ func findTasks(verb, arg string) (tasks []*arc.Task, warnings []string, err erro
 	if exists(arg) {
 		c, err := arc.Load(arg)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, command.Instead(err, "show", arg, command.ARCTasks)
 		}
 		for i := range c.Tasks {
 			tasks = append(tasks, &c.Tasks[i])

@@ -8,6 +8,7 @@ import (
 
 	"deeploop/internal/checkpoint"
 	"deeploop/internal/cli"
+	"deeploop/internal/command"
 	"deeploop/internal/wording"
 	"deeploop/lm/corpus"
 	"deeploop/lm/tokens"
@@ -24,7 +25,7 @@ func openData(s *cli.Streams, path string) (*corpus.Dataset, error) {
 	}
 	d, err := corpus.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, command.Instead(err, "open dataset", path, command.TextData)
 	}
 	for _, w := range d.Warnings {
 		fmt.Fprintf(s.Err, "warning: %s\n", w)

@@ -37,7 +37,7 @@ func newExportCmd(s *cli.Streams) *cobra.Command {
 exactly in fp32. The configuration's "resolved" has what follows from its other
 keys (alpha, the width of the MLP), so that a reader needs no rule of ours.`,
 		Example: `  lm export --run runs/a --out exported
-  lm export --checkpoint runs/a/checkpoints/step-00000500 --weights raw --dtype bf16 --out exported`,
+  lm export --checkpoint runs/a/checkpoints/step-00000500 --weights raw --dtype bf16 --out exported-bf16`,
 		RunE: func(*cobra.Command, []string) error { return exportRun(s, o) },
 	}
 	f := cmd.Flags()

@@ -14,6 +14,7 @@ import (
 
 	"deeploop/internal/checkpoint"
 	"deeploop/internal/cli"
+	"deeploop/internal/command"
 	"deeploop/internal/safetensors"
 	"deeploop/internal/train"
 	"deeploop/lm"
@@ -35,7 +36,7 @@ func newImportCmd(s *cli.Streams) *cobra.Command {
 serve can use. It has one checkpoint, of weights alone. Tensors that are
 missing, left over or of another shape are named, and nothing is written then.`,
 		Example: `  lm import exported --run runs/imported
-  lm import weights.safetensors --config config.json --prefix init. --run runs/imported`,
+  lm import weights.safetensors --config config.json --prefix model. --run runs/weights`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return cli.Usagef("name one exported model, a folder or a file; there are %d arguments", len(args))
@@ -57,6 +58,7 @@ func importRun(s *cli.Streams, o importOptions, path string) (err error) {
 	if o.run == "" {
 		return cli.Usagef("--run is missing: the run folder to make")
 	}
+	given := path
 	info, err := os.Stat(path)
 	if err != nil {
 		return cli.Usagef("import: %w", err)
@@ -73,7 +75,7 @@ func importRun(s *cli.Streams, o importOptions, path string) (err error) {
 	}
 	e, tok, err := readDescription(o)
 	if err != nil {
-		return err
+		return command.Instead(err, "import", given, command.Exported)
 	}
 	f, err := safetensors.Open(path)
 	if err != nil {

@@ -69,12 +69,13 @@ func (m *modelFlags) openCheckpoint() (*checkpoint.Reader, lm.TrainConfig, error
 		which = checkpoint.LastSaved
 	}
 	ck, err := checkpoint.OpenFound(path, which)
-	if err != nil {
-		return nil, c, err
+	if err == nil {
+		if c, err = lm.CheckpointConfig(ck); err != nil {
+			ck.Close()
+		}
 	}
-	if c, err = lm.CheckpointConfig(ck); err != nil {
-		ck.Close()
-		return nil, c, err
+	if err != nil {
+		return nil, c, command.Instead(err, "find checkpoint", path, command.ModelRun)
 	}
 	return ck, c, nil
 }

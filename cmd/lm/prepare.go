@@ -49,8 +49,8 @@ Memory does not grow with the input. The folder appears when it is complete.
 --verify checks every file of a dataset against its manifest: exit code 1 when
 something is changed, 2 when the folder is no dataset.`,
 		Example: `  lm prepare --input shakespeare.txt --tokenizer char --out data/shakespeare
-  lm prepare --input books/ --input notes.jsonl.zst --tokenizer gpt2 --out data/books
-  lm prepare --input fineweb/ --text-key text --val-fraction 0.001 --out data/fineweb
+  lm prepare --input books/ --input notes.jsonl.zst --tokenizer byte --out data/books
+  lm prepare --input fineweb/ --tokenizer gpt2 --val-fraction 0.001 --out data/fineweb
   lm prepare --verify data/books`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			changed := func(flag string) bool { return cmd.Flags().Changed(flag) }
@@ -142,7 +142,7 @@ func verifyRun(ctx context.Context, s *cli.Streams, opt prepareOptions, changed 
 	}
 	d, err := corpus.Open(opt.verify)
 	if err != nil {
-		return err
+		return command.Instead(err, "verify dataset", opt.verify, command.TextData)
 	}
 	defer d.Close()
 	ctx, stop := train.OnInterrupt(command.OrBackground(ctx), func(os.Signal) {})

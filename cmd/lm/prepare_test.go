@@ -58,20 +58,20 @@ func TestPrepareMistakes(t *testing.T) {
 	t.Chdir(t.TempDir())
 	require.NoError(t, os.WriteFile("a.txt", []byte("Hello"), 0o644))
 	for want, args := range map[string][]string{
-		"expected byte, char or gpt2":                  {"prepare", "--input", "a.txt", "--out", "x", "--tokenizer", "bpe"},
-		"no input":                                     {"prepare", "--out", "x"},
-		"(--out) is missing":                           {"prepare", "--input", "a.txt"},
-		"no such file":                                 {"prepare", "--input", "gone.txt", "--out", "x"},
-		"val-fraction is -0.5":                         {"prepare", "--input", "a.txt", "--out", "x", "--val-fraction", "-0.5"},
-		"val-fraction is 1":                            {"prepare", "--input", "a.txt", "--out", "x", "--val-fraction", "1"},
-		"does not go with --input":                     {"prepare", "--verify", "x", "--input", "a.txt"},
-		"not a dataset of lm prepare":                  {"prepare", "--verify", "."},
-		`--split is "test"`:                            {"show", "--split", "test"},
-		"--at is -1":                                   {"show", "--at", "-1"},
-		"--tokens is -1":                               {"show", "--tokens", "-1"},
-		"unknown flag --inptu":                         {"prepare", "--inptu", "a.txt"},
-		"expected a whole number":                      {"prepare", "--seed", "x"},
-		"make a dataset of it with lm prepare --input": {"show", "a.txt"},
+		"expected byte, char or gpt2": {"prepare", "--input", "a.txt", "--out", "x", "--tokenizer", "bpe"},
+		"no input":                    {"prepare", "--out", "x"},
+		"(--out) is missing":          {"prepare", "--input", "a.txt"},
+		"no such file":                {"prepare", "--input", "gone.txt", "--out", "x"},
+		"val-fraction is -0.5":        {"prepare", "--input", "a.txt", "--out", "x", "--val-fraction", "-0.5"},
+		"val-fraction is 1":           {"prepare", "--input", "a.txt", "--out", "x", "--val-fraction", "1"},
+		"does not go with --input":    {"prepare", "--verify", "x", "--input", "a.txt"},
+		"not a dataset of lm prepare": {"prepare", "--verify", "."},
+		`--split is "test"`:           {"show", "--split", "test"},
+		"--at is -1":                  {"show", "--at", "-1"},
+		"--tokens is -1":              {"show", "--tokens", "-1"},
+		"unknown flag --inptu":        {"prepare", "--inptu", "a.txt"},
+		"expected a whole number":     {"prepare", "--seed", "x"},
+		"lm prepare --input a.txt --out data/text makes a dataset of it": {"show", "a.txt"},
 	} {
 		code, _, errs := lmProgram.Call(args...)
 		require.Equal(t, cli.ExitUsage, code, "%q: %s", args, errs)

@@ -3,10 +3,14 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"deeploop/deeploop"
 	"deeploop/internal/cli"
 	"deeploop/internal/command"
 	"deeploop/internal/kernel/pick"
 	"deeploop/lm"
+	"deeploop/lm/corpus"
+	"deeploop/lm/suite"
+	"deeploop/lm/tokens"
 )
 
 // program is its name.
@@ -21,9 +25,9 @@ func newRootCmd(s *cli.Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   program,
 		Short: "Train looped language models and use them",
-		Example: `  lm train                       the embedded sample text, into a new folder under runs/
-  lm plot && lm inspect          the newest run
-  lm eval && lm generate         its best checkpoint`,
+		Example: `  lm train                    # the embedded sample text, into a new folder under runs/
+  lm plot && lm inspect       # the newest run
+  lm eval && lm generate      # its best checkpoint`,
 		Version: cli.Version(pick.Available()),
 	}
 	root.AddCommand(
@@ -32,6 +36,13 @@ func newRootCmd(s *cli.Streams) *cobra.Command {
 		newExportCmd(s), newImportCmd(s), newDiagnoseCmd(s),
 		command.NewPlotCmd(s, program, lm.Kind, []string{"loss", "bits_per_byte"}, plotExample),
 		command.NewInspectCmd(s, program, lm.Kind, newTrainSettings().Schema),
+		command.NewSweepCmd(s, program),
+		command.NewCompletionCmd(s, program),
+		command.NewReferenceCmd(s, program, newTrainSettings().Schema, lm.Presets(), lm.Preset),
 	)
+	command.Complete(root, map[string][]string{
+		"preset": lm.Presets(), "placement": deeploop.Placements, "split": {"val", "train"}, "mlp": {lm.MLPSwiGLU, lm.MLPGELU, lm.MLPGELUErf, lm.MLPReLU2},
+		"tokenizer": {tokens.ByteName, tokens.CharName, tokens.GPT2Name}, "dtype": {"fp32", "bf16"}, "task": suite.TaskNames(),
+	}, corpus.ManifestName)
 	return root
 }

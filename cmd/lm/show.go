@@ -29,7 +29,7 @@ DATA is a folder that lm prepare wrote, or tokens of llm.c or nanoGPT: a .bin
 file, or a folder of them. Without DATA, or with sample, the embedded sample
 text is shown.`,
 		Example: `  lm show data/shakespeare
-  lm show data/books --split val --at 100000 --tokens 50
+  lm show data/books --at 1000 --tokens 50
   lm show fineweb_val_000000.bin`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return showRun(s, opt, args) },

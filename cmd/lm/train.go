@@ -33,7 +33,7 @@ be used without its dataset.
 Ctrl-C saves and says how to continue. A run that exists is only continued
 with --resume and only replaced with --force.`,
 		Example: `  lm train
-  lm train --data data/shakespeare --run runs/a --layers 2 --loops 5 --steps 5000
+  lm train --data data/books --run runs/a --layers 2 --loops 5 --steps 5000
   lm train --data data/shakespeare --placement prenorm --eval-loops 1,2,8 --kappa-steps 100
   lm train --run runs/a --resume --stop-after 500`,
 		RunE: func(c *cobra.Command, _ []string) error { return training.Run(c.Context(), s, o) },

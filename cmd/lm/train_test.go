@@ -31,7 +31,7 @@ var (
 	readFile  = commandtest.Read
 )
 
-func TestMain(m *testing.M) { lmProgram.Main(m) }
+func TestMain(m *testing.M) { lmProgram.Main(m, smallExample) }
 
 const trainTiny = "train --preset testing --data sample --precision fp32 --threads 1 "
 

@@ -15,6 +15,9 @@ const (
 	ExitInterrupted = 130 // stopped by Ctrl-C, after saving
 )
 
+// exitCodes says so in the help.
+const exitCodes = "Exit codes: 0 done, 1 something failed, 2 wrong flags or bad input (nothing was\nwritten), 130 stopped by Ctrl-C, after saving where there is something to save.\n"
+
 // UsageError is a mistake of the caller: wrong flags or bad input. It ends the
 // program with ExitUsage and no stack trace.
 type UsageError struct{ Err error }

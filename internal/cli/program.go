@@ -23,7 +23,7 @@ func Run(root *cobra.Command, args []string, s *Streams) int {
 	root.SetArgs(args)
 	err := root.Execute()
 	if err != nil {
-		fmt.Fprintf(s.Err, "%s: %s\n", root.Name(), printable(err.Error()))
+		fmt.Fprintf(s.Err, "%s: %s\n", root.Name(), printable(err.Error()+missing(err)))
 	}
 	return ExitCode(err)
 }

@@ -54,6 +54,9 @@ func usage(c *cobra.Command) error {
 			fmt.Fprintf(&b, "\n%s:\n%s", h, groups[h].FlagUsages())
 		}
 	}
+	if !c.HasParent() && c.HasAvailableSubCommands() {
+		b.WriteString("\n" + exitCodes)
+	}
 	if c.HasAvailableSubCommands() {
 		fmt.Fprintf(&b, "\n%s COMMAND --help says more about a command.\n", c.CommandPath())
 	}

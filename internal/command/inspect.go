@@ -62,7 +62,7 @@ func inspectRun(w io.Writer, o inspectOptions, args []string) error {
 	}
 	ck, err := checkpoint.OpenFound(path, which)
 	if err != nil {
-		return err
+		return Instead(err, "inspect", path, RunOf(o.kind))
 	}
 	defer ck.Close()
 	var b bytes.Buffer

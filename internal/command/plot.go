@@ -61,6 +61,11 @@ func plotRun(s *cli.Streams, o plotOptions, runs []string) error {
 	if o.smooth < 1 {
 		return cli.Usagef("--smooth is %d, expected at least 1", o.smooth)
 	}
+	for _, run := range runs { // before a place for the picture is looked for in one
+		if _, err := os.Stat(filepath.Join(run, train.MetricsFile)); err != nil {
+			return Instead(cli.Usagef("read run %s: %w", run, err), "plot", run, RunOf(o.kind))
+		}
+	}
 	if o.out == "" {
 		o.out = filepath.Join(runs[0], "curves.png")
 	}
@@ -73,12 +78,8 @@ func plotRun(s *cli.Streams, o plotOptions, runs []string) error {
 	}
 	lines := make([][]runlog.Line, len(runs))
 	for i, run := range runs {
-		path := filepath.Join(run, train.MetricsFile)
-		if _, err := os.Stat(path); err != nil {
-			return cli.Usagef("read run %s: %w", run, err)
-		}
 		var err error
-		if lines[i], err = runlog.Read(path); err != nil {
+		if lines[i], err = runlog.Read(filepath.Join(run, train.MetricsFile)); err != nil {
 			return err
 		}
 	}

@@ -102,7 +102,7 @@ func (t *Training[T]) storedConfig(s *cli.Settings[T], run string, into *T) erro
 	if ck != nil {
 		defer ck.Close()
 		*into, err = t.Stored(ck)
-		return err
+		return Instead(err, "resume", run, RunOf(t.Kind))
 	}
 	path := filepath.Join(run, ConfigFile)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {

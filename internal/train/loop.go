@@ -34,7 +34,7 @@ func (r *Run) Train(ctx context.Context, o Options, t Trainer) error {
 	}
 	err := l.steps(ctx)
 	l.p.End()
-	note := "finished"
+	note := Finished
 	switch {
 	case err != nil:
 		note = err.Error()
@@ -43,6 +43,9 @@ func (r *Run) Train(ctx context.Context, o Options, t Trainer) error {
 	}
 	return errors.Join(err, r.log.Sync(), l.session("stop", note))
 }
+
+// Finished is the note of a session that reached the end of the schedule.
+const Finished = "finished"
 
 // loop is one call of Train.
 type loop struct {

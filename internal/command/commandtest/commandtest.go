@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
 	"deeploop/internal/cli"
@@ -23,8 +24,13 @@ const variable = "DEEPLOOP_TEST_COMMAND"
 // Program runs one command line and returns the exit code, as main does.
 type Program func(args []string, s *cli.Streams) int
 
-// Main is a package's TestMain. A process that Process made is the program.
-func (p Program) Main(m *testing.M) {
+// Main is a package's TestMain. A process that Process made is the program, and
+// so is one that a shell of Examples starts, on what small makes of its
+// arguments.
+func (p Program) Main(m *testing.M, small Small) {
+	if os.Getenv(asProgram) != "" {
+		os.Exit(p(small(os.Args[1:]), cli.Standard()))
+	}
 	if args := os.Getenv(variable); args != "" {
 		os.Exit(p(strings.Split(args, "\n"), cli.Standard()))
 	}
@@ -103,4 +109,25 @@ func Appears(t *testing.T, path, text string) {
 		b, err := os.ReadFile(path)
 		return err == nil && len(b) > 0 && strings.Contains(string(b), text)
 	}, 30*time.Second, 5*time.Millisecond)
+}
+
+// WriteZstd makes a file compressed by Zstandard.
+func WriteZstd(t *testing.T, path, text string) {
+	t.Helper()
+	e, err := zstd.NewWriter(nil)
+	require.NoError(t, err)
+	Write(t, path, string(e.EncodeAll([]byte(text), nil)))
+}
+
+// Complete returns what a shell offers for the last word of a command line,
+// files and folders of its own aside.
+func (p Program) Complete(t *testing.T, line string) (offers []string) {
+	t.Helper()
+	out, _ := p.OK(t, "__completeNoDesc", strings.Split(line, " ")...)
+	for offer := range strings.Lines(out) {
+		if offer = strings.TrimSpace(offer); offer != "" && !strings.HasPrefix(offer, ":") {
+			offers = append(offers, offer)
+		}
+	}
+	return offers
 }

@@ -16,8 +16,7 @@ var longFlag = regexp.MustCompile(`--([A-Za-z-]+)`)
 // it has. It returns how many there are.
 func CommandsExist(t *testing.T, root *cobra.Command, texts ...string) (seen int) {
 	t.Helper()
-	texts = append(texts, root.Example)
-	for _, c := range root.Commands() {
+	for _, c := range allCommands(root) {
 		texts = append(texts, c.Example)
 	}
 	command := regexp.MustCompile("(?:^|[`;&] *)" + root.Name() + " ([a-z][a-z-]*)([^`#&;\n]*)")

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"deeploop/internal/checkpoint"
+	"deeploop/internal/command/commandtest"
+)
+
+// smallExample makes lines of examples short: few steps of a tiny model, little
+// measuring.
+func smallExample(args []string) []string {
+	if len(args) == 0 {
+		return args
+	}
+	switch args[0] {
+	case "train":
+		args = append(args, "--steps=4", "--eval-steps=2", "--checkpoint-interval=1", "--eval-augmentations=0", "--hidden-size=32", "--num-heads=2",
+			"--H-layers=1", "--L-layers=1", "--H-cycles=1", "--L-cycles=1", "--global-batch-size=2", "--halt-max-steps=2")
+	case "eval":
+		args = append(args, "--augmentations=1")
+	case "solve":
+		args = append(args, "--steps=2", "--votes=2", "--minutes=0.02", "--copies=0", "--hidden-size=32", "--num-heads=2", "--quiet")
+	case "bench":
+		args = append(args, "--seconds=0.01", "--hidden-size=32", "--num-heads=2", "--layers=1", "--seq-len=9", "--batch-size=1")
+	case "build-data":
+		if !slices.Contains(args, "--verify") {
+			args = append(args, "--force", "--max-grid=10")
+		}
+	}
+	return args
+}
+
+// Every example in the help works as it is written.
+func TestExamplesWork(t *testing.T) {
+	root := newRootCmd(nil)
+	require.Empty(t, commandtest.WithoutExample(root))
+	commandtest.Examples{
+		Root:  root,
+		Order: []string{"build-data", "train", "eval", "score", "inspect", "plot", "show", "bench", ""},
+		Before: map[string]func(t *testing.T){
+			"build-data": func(t *testing.T) {
+				writeTasks(t, "arc-agi-1/training", toy("007bbfb7", 0, true))
+				writeTasks(t, "arc-agi-1/evaluation", toy("00576224", 1, true))
+				writeTasks(t, "concept-arc/corpus/Above", toy("Above1", 2, true, true, true))
+				writeTasks(t, ".", toy("my-task", 3, false))
+			},
+			"eval":    func(t *testing.T) { copyCheckpoint(t, "runs/arc1", "step-00000500") },
+			"sweep": func(t *testing.T) {
+				ok(t, "build-data --num-aug 1 --out data/small")
+				commandtest.Write(t, "experiment.yaml", "train: --preset testing --data data/small\nmetrics: [lm_loss]\nsettings: [{name: a}]\n")
+			},
+			"inspect": func(t *testing.T) { ok(t, "train --preset testing --steps 2 --run runs/demo") },
+			"plot": func(t *testing.T) {
+				ok(t, "train --preset testing --steps 4 --eval-steps 2 --eval-augmentations 0 --run runs/plain --placement postnorm")
+				ok(t, "train --preset testing --steps 4 --eval-steps 2 --eval-augmentations 0 --run runs/deeploop")
+			},
+		},
+		// Its examples need the published checkpoint; import_test.go imports others.
+		Line: func(t *testing.T, line string) bool { return strings.HasPrefix(line, "hrm import ") },
+	}.Run(t)
+}
+
+// copyCheckpoint makes a run's last checkpoint look like one of another step.
+func copyCheckpoint(t *testing.T, run, name string) {
+	t.Helper()
+	ck, err := checkpoint.OpenFound(run, checkpoint.LastSaved)
+	require.NoError(t, err)
+	require.NoError(t, ck.Close())
+	require.NoError(t, os.CopyFS(filepath.Join(run, checkpoint.Folder, name), os.DirFS(ck.Dir())))
+}

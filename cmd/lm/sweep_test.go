@@ -1,0 +1,128 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"deeploop/internal/cli"
+	"deeploop/internal/command/commandtest"
+	"deeploop/internal/goldentest"
+)
+
+const sweepFile = `
+train: --preset testing --data sample --precision fp32
+seeds: [1, 2]
+parallel: 2
+threads: 1
+minutes: 0.1
+then: ["eval --run {run} --json --quiet"]
+metrics: [loss, then.results.0.loss]
+settings:
+  - {name: one, train: --loops 1}
+  - {name: two, train: --loops 2, seeds: [7]}
+`
+
+func TestSweep(t *testing.T) {
+	t.Chdir(t.TempDir())
+	commandtest.Write(t, "loops.yaml", sweepFile)
+	commandtest.AsProgram(t) // 4 steps
+
+	out, errs := ok(t, "sweep loops.yaml --dry-run")
+	require.Contains(t, errs, "sweep loops: 2 settings, 3 runs, 0 of them finished; 2 at a time; about 9s")
+	require.Contains(t, out, "lm train --preset testing --data sample --precision fp32 --loops 2 --threads=1 --seed=7 --run=runs/loops/two-seed7\n")
+	require.Contains(t, out, "| one | 0 of 2 | not run yet | not run yet |")
+	require.NoDirExists(t, "runs")
+
+	out, _ = ok(t, "sweep loops.yaml --minutes 0.0000001") // as good as no time
+	require.Contains(t, out, "not run yet")
+	const tiny = " --steps 4 --eval-steps 2 --checkpoint-interval 1 --eval-tokens 600 --hidden-size 32 --num-heads 2 --layers 2 --batch-size 1 "
+	ok(t, "train --preset testing --data sample --precision fp32 --loops 1 --threads 1 --seed 1"+tiny+"--stop-after 2 --run runs/loops/one-seed1") // begun
+
+	out, errs = ok(t, "sweep loops.yaml")
+	require.Contains(t, errs, "runs/loops/one-seed2: finished after")
+	require.Contains(t, out, "| one | 2 of 2 | ")
+	require.Contains(t, out, " ± ")
+	require.Contains(t, out, "| two | 1 of 1 | ")
+	require.Contains(t, readFile(t, "runs/loops/one-seed1/sessions.jsonl"), `"resume"`)
+
+	// An ordinary run with the same settings is the same.
+	ok(t, "train --preset testing --data sample --precision fp32 --loops 2 --threads 1 --seed 7"+tiny+"--run runs/alone")
+	require.Equal(t, digest(t, "runs/alone"), digest(t, "runs/loops/two-seed7"))
+
+	before, err := os.Stat("runs/loops/one-seed1/metrics.jsonl")
+	require.NoError(t, err)
+	out, errs = ok(t, "sweep loops.yaml --json") // nothing is left to do
+	require.NotContains(t, errs, "training")
+	after, err := os.Stat("runs/loops/one-seed1/metrics.jsonl")
+	require.NoError(t, err)
+	require.Equal(t, before.ModTime(), after.ModTime())
+	var doc struct {
+		Settings []struct {
+			Setting string
+			Seeds   []int
+			Metrics map[string]struct {
+				Values   []float64
+				Mean, SD *float64
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(out), &doc))
+	one := doc.Settings[0]
+	require.Equal(t, []int{1, 2}, one.Seeds)
+	loss := one.Metrics["loss"]
+	require.InDelta(t, (loss.Values[0]+loss.Values[1])/2, *loss.Mean, 1e-12)
+	require.InDelta(t, max(loss.Values[0]-loss.Values[1], loss.Values[1]-loss.Values[0])/1.4142135623730951, *loss.SD, 1e-9, "that of a sample")
+	require.Len(t, one.Metrics["then.results.0.loss"].Values, 2)
+	require.Nil(t, doc.Settings[1].Metrics["loss"].SD)
+}
+
+func TestSweepMistakes(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for text, want := range map[string]string{
+		"metrics: [loss]\n":                                         "there are no settings",
+		"metrics: [loss]\nsetings: []\n":                            "setings",
+		"settings: [{name: a}]\n":                                   "metrics is empty",
+		"metrics: [loss]\nsettings: [{name: a}, {name: a}]\n":       "two settings are called a",
+		"metrics: [loss]\nsettings: [{name: ../a}]\n":               `name is "../a"`,
+		"metrics: [loss]\nsettings: [{name: a, train: --seed 3}]\n": "--seed is given by the sweep itself",
+		"metrics: [then.x]\nsettings: [{name: a}]\n":                "needs a command below then",
+		"metrics: [loss]\nparallel: 0\nsettings: [{name: a}]\n":     "parallel is 0",
+		"metrics: [loss]\nsettings: [{name: a}]\nname: \"a b\"\n":   `name is "a b"`,
+	} {
+		commandtest.Write(t, "s.yaml", text)
+		require.Contains(t, fails(t, cli.ExitUsage, "sweep s.yaml"), want, text)
+	}
+	require.Contains(t, fails(t, cli.ExitUsage, "sweep nosuch.yaml"), "looked in")
+	require.Contains(t, fails(t, cli.ExitUsage, "sweep"), "name one file")
+
+	commandtest.AsProgram(t)
+	commandtest.Write(t, "s.yaml", "metrics: [loss]\nsettings:\n  - name: a\n    train: --loops x")
+	msg := fails(t, cli.ExitUsage, "sweep s.yaml") // what a run says is the reason
+	require.Contains(t, msg, "runs/s/a-seed0: lm: --loops")
+}
+
+// The experiments of this program can be planned: their settings are flags of
+// lm train that make sense together.
+func TestExperimentsCanBePlanned(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(goldentest.Root(), "experiments", "lm-*.yaml"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		out, _ := ok(t, "sweep --dry-run", file)
+		seen := 0
+		for line := range strings.Lines(out) {
+			args, found := strings.CutPrefix(strings.TrimSpace(line), "lm train ")
+			if !found {
+				continue
+			}
+			seen++
+			require.NoError(t, newTrainCmd(nil).ParseFlags(strings.Fields(args)), line)
+		}
+		require.NotZero(t, seen)
+	}
+}

@@ -1,0 +1,127 @@
+package commandtest
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+)
+
+// asProgram is set in the environment of shells that run examples: a test's
+// process with it is the program, with the arguments of its own command line.
+const asProgram = "DEEPLOOP_TEST_AS_PROGRAM"
+
+// Small changes the arguments of a command line in an example so that it takes
+// seconds, as by a flag at the end. It must not make another line work.
+type Small func(args []string) []string
+
+// Examples are the lines in the help of a program, run as they are written by
+// a shell, in one folder, a command after the other.
+type Examples struct {
+	Root *cobra.Command
+	// Order names the commands that come first, as in "suite convert"; the
+	// others follow in the order of the help. "" is the root's own.
+	Order []string
+	// Before makes what a user would have before the lines of a command.
+	Before map[string]func(t *testing.T)
+	// Line, if set, runs a line in another way and reports true.
+	Line func(t *testing.T, line string) bool
+	// Patience is the most a line may take, a minute where it is 0.
+	Patience time.Duration
+}
+
+// Run runs all lines. The working folder is an empty one then; nobody's data
+// is needed that Before does not make.
+func (e Examples) Run(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("examples are lines for a POSIX shell")
+	}
+	t.Chdir(t.TempDir())
+	bin := t.TempDir()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink(self, filepath.Join(bin, e.Root.Name())))
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	AsProgram(t)
+	for _, c := range e.commands() {
+		name := commandName(c)
+		if before := e.Before[name]; before != nil {
+			before(t)
+		}
+		for line := range strings.Lines(c.Example) {
+			if line = strings.TrimSpace(line); line != "" && (e.Line == nil || !e.Line(t, line)) {
+				e.shell(t, line)
+			}
+		}
+	}
+}
+
+// AsProgram makes processes of this test's file the program, on what Small makes
+// of their arguments.
+func AsProgram(t *testing.T) {
+	t.Helper()
+	t.Setenv(asProgram, "yes")
+}
+
+// shell runs one line, which must succeed and write no warning about itself.
+func (e Examples) shell(t *testing.T, line string) {
+	t.Helper()
+	patience := e.Patience
+	if patience == 0 {
+		patience = time.Minute
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c := exec.CommandContext(ctx, "sh", "-ec", line)
+	c.WaitDelay = time.Second // what the shell started may hold its streams
+	begun := time.Now()
+	out, err := c.CombinedOutput()
+	t.Logf("%5.1f s  %s", time.Since(begun).Seconds(), line)
+	require.NoError(t, err, "this example in the help of %s does not work as written (what it needs is made in the test's Before):\n  %s\n%s", e.Root.Name(), line, out)
+}
+
+// commands are all commands with examples, in the order to run them.
+func (e Examples) commands() (list []*cobra.Command) {
+	all := allCommands(e.Root)
+	rank := func(c *cobra.Command) int {
+		if i := slices.Index(e.Order, commandName(c)); i >= 0 {
+			return i
+		}
+		return len(e.Order)
+	}
+	slices.SortStableFunc(all, func(a, b *cobra.Command) int { return rank(a) - rank(b) })
+	return all
+}
+
+// WithoutExample lists the commands that do something and whose help has no
+// example.
+func WithoutExample(root *cobra.Command) (names []string) {
+	for _, c := range allCommands(root) {
+		if c.Runnable() && !c.HasExample() && !c.Hidden {
+			names = append(names, c.CommandPath())
+		}
+	}
+	return names
+}
+
+func allCommands(c *cobra.Command) []*cobra.Command {
+	list := []*cobra.Command{c}
+	for _, sub := range c.Commands() {
+		list = append(list, allCommands(sub)...)
+	}
+	return list
+}
+
+// commandName is the path of a command below its root.
+func commandName(c *cobra.Command) string {
+	return strings.TrimSpace(strings.TrimPrefix(c.CommandPath(), c.Root().Name()))
+}

@@ -1,0 +1,314 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"deeploop/internal/checkpoint"
+	"deeploop/internal/cli"
+	"deeploop/internal/runlog"
+	"deeploop/internal/train"
+)
+
+// sweepOptions are the flags of sweep.
+type sweepOptions struct {
+	program             string
+	minutes             float64
+	dryRun, json, quiet bool
+
+	each     time.Duration // a run is expected to take
+	deadline time.Time     // zero without --minutes
+	self     string        // the program's own file
+}
+
+// NewSweepCmd makes the command sweep of a program.
+func NewSweepCmd(s *cli.Streams, program string) *cobra.Command {
+	o := sweepOptions{program: program}
+	cmd := &cobra.Command{
+		Use:   "sweep FILE.yaml",
+		Short: "Train a list of settings with several seeds and compare them",
+		Long: `Train every setting of a file with every seed, and print mean and standard
+deviation of its metrics.
+
+Each is an ordinary run in ` + RunsFolder + `/NAME/SETTING-seedN, with what it printed
+beside in SETTING-seedN.log. The same command goes on where it was stopped: what
+is finished is not trained again, what was begun is resumed. --minutes ends a
+part of it; Ctrl-C saves and ends.
+
+  name: loops                     # default the file's name
+  train: --data sample --steps 300
+  seeds: [0, 1, 2]
+  parallel: 2                     # runs at a time
+  threads: 1                      # of each
+  minutes: 0.5                    # expected for a run
+  then: ["eval --run {run} --json"]         # after each, if anything
+  metrics: [loss, then.results.0.accuracy]  # last evaluation, or in its JSON
+  settings:
+    - {name: one, train: --loops 1}
+    - {name: three, train: --loops 3, seeds: [0]}`,
+		Example: "  " + program + " sweep experiment.yaml --dry-run\n  " + program + " sweep experiment.yaml --minutes 30",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return cli.Usagef("name one file of settings; see %s sweep --help", program)
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error { return sweepCommand(c.Context(), s, o, args[0]) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.Float64Var(&o.minutes, "minutes", 0, "stop after `M` minutes; the same command goes on")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print the plan and what is finished, and train nothing")
+	f.BoolVar(&o.json, "json", false, "print the table as a JSON document")
+	f.BoolVar(&o.quiet, "quiet", false, "no progress")
+	return cmd
+}
+
+func sweepCommand(ctx context.Context, s *cli.Streams, o sweepOptions, path string) (err error) {
+	if !(o.minutes >= 0 && o.minutes <= 1e6) {
+		return cli.Usagef("--minutes is %v, expected a number of minutes", o.minutes)
+	}
+	sweep, err := readSweep(path)
+	if err != nil {
+		return err
+	}
+	if o.self, err = os.Executable(); err != nil {
+		return fmt.Errorf("find the program's own file: %w", err)
+	}
+	runs := sweep.runs()
+	results := make([]*sweepResult, len(runs))
+	finished := 0
+	for i, r := range runs {
+		if results[i] = readResult(r, sweep.Metrics); results[i] != nil {
+			finished++
+		}
+	}
+	o.each = time.Duration(sweep.Minutes * float64(time.Minute))
+	if !o.quiet {
+		sweep.announce(s, len(runs), finished, o.each)
+	}
+	if o.dryRun {
+		if !o.json {
+			for i, r := range runs {
+				if results[i] == nil {
+					fmt.Fprintln(s.Out, cli.ShellLine(append([]string{o.program}, r.args...)...))
+				}
+			}
+			fmt.Fprintln(s.Out)
+		}
+		return sweep.print(s, o, runs, results)
+	}
+	if o.minutes > 0 {
+		o.deadline = time.Now().Add(time.Duration(o.minutes * float64(time.Minute)))
+	}
+	err = sweep.all(ctx, s, o, runs, results)
+	if printed := sweep.print(s, o, runs, results); err == nil {
+		err = printed
+	}
+	return err
+}
+
+// announce says what is ahead.
+func (s *Sweep) announce(streams *cli.Streams, all, finished int, each time.Duration) {
+	fmt.Fprintf(streams.Err, "sweep %s: %d settings, %d runs, %d of them finished; %d at a time", s.Name, len(s.Settings), all, finished, s.Parallel)
+	if each > 0 && finished < all {
+		fmt.Fprintf(streams.Err, "; about %s", s.expected(all-finished, each).Round(time.Second))
+	}
+	fmt.Fprintln(streams.Err)
+}
+
+func (s *Sweep) print(streams *cli.Streams, o sweepOptions, runs []sweepRun, results []*sweepResult) error {
+	rows := s.rows(runs, results)
+	if !o.json {
+		return s.writeRows(streams.Out, rows)
+	}
+	e := json.NewEncoder(streams.Out)
+	e.SetIndent("", "  ")
+	return e.Encode(map[string]any{"name": s.Name, "metrics": s.Metrics, "settings": rows})
+}
+
+// all trains what is not finished, some runs at a time, until the deadline, a
+// failure or a signal.
+func (s *Sweep) all(ctx context.Context, streams *cli.Streams, o sweepOptions, runs []sweepRun, results []*sweepResult) error {
+	ctx, cancel := context.WithCancel(OrBackground(ctx))
+	defer cancel()
+	var children children
+	ctx, stop := train.OnInterrupt(ctx, func(sig os.Signal) {
+		if sig == syscall.SIGTERM { // Ctrl-C reaches them by itself
+			children.stop()
+		}
+	})
+	defer stop()
+	progress := &lockedWriter{w: streams.Err, quiet: o.quiet}
+	var wait sync.WaitGroup
+	var lock sync.Mutex
+	var failures []error
+	places := make(chan struct{}, s.Parallel)
+	for i, r := range runs {
+		if results[i] != nil {
+			continue
+		}
+		places <- struct{}{}
+		if ctx.Err() != nil || o.over() {
+			break
+		}
+		wait.Go(func() {
+			defer func() { <-places }()
+			result, err := s.one(ctx, o, &children, progress, r)
+			lock.Lock()
+			defer lock.Unlock()
+			if results[i] = result; err != nil {
+				failures = append(failures, err)
+				cancel()
+			}
+		})
+	}
+	wait.Wait()
+	if len(failures) > 0 && !errors.Is(failures[0], cli.ErrInterrupted) {
+		return failures[0]
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w; the same command goes on", cli.ErrInterrupted)
+	}
+	return nil
+}
+
+func (o sweepOptions) over() bool { return !o.deadline.IsZero() && !time.Now().Before(o.deadline) }
+
+// one trains a run to its end, or as far as there is time, and measures it. The
+// result is nil where it is not finished.
+func (s *Sweep) one(ctx context.Context, o sweepOptions, c *children, progress *lockedWriter, r sweepRun) (*sweepResult, error) {
+	begun := time.Now()
+	args := r.args
+	if checkpointed(r.dir) {
+		args = append(append([]string(nil), args...), "--resume")
+	} else if err := os.MkdirAll(filepath.Dir(r.dir), 0o755); err != nil {
+		return nil, fmt.Errorf("sweep: %w", err)
+	} else {
+		args = append(append([]string(nil), args...), "--force") // what ended before its first checkpoint
+	}
+	if !o.deadline.IsZero() {
+		args = append(args, fmt.Sprintf("--minutes=%.4f", max(0.001, time.Until(o.deadline).Minutes())))
+	}
+	progress.linef("%s: training", r.dir)
+	if _, err := c.run(o.self, args, r.dir+".log"); err != nil {
+		return nil, s.failed(ctx, r, err)
+	}
+	if !ended(r.dir) {
+		progress.linef("%s: stopped for the time, saved", r.dir)
+		return nil, nil
+	}
+	var document []byte
+	for _, line := range s.Then {
+		var err error
+		if document, err = c.run(o.self, strings.Fields(strings.ReplaceAll(line, "{run}", filepath.ToSlash(r.dir))), r.dir+".log"); err != nil {
+			return nil, s.failed(ctx, r, err)
+		}
+	}
+	result, err := s.measure(r, document)
+	if err != nil {
+		return nil, err
+	}
+	result.Seconds = time.Since(begun).Seconds()
+	text := ""
+	for _, m := range s.Metrics {
+		text += fmt.Sprintf("  %s %.4g", m, float64(result.Values[m]))
+	}
+	progress.linef("%s: finished after %s%s", r.dir, time.Since(begun).Round(time.Second), text)
+	return result, result.save(r)
+}
+
+// failed explains how a command of a run ended.
+func (s *Sweep) failed(ctx context.Context, r sweepRun, err error) error {
+	var exit *exec.ExitError
+	if ctx.Err() != nil || errors.As(err, &exit) && exit.ExitCode() == cli.ExitInterrupted {
+		return fmt.Errorf("%s: %w", r.dir, cli.ErrInterrupted)
+	}
+	text := lastLine(r.dir + ".log")
+	if errors.As(err, &exit) && exit.ExitCode() == cli.ExitUsage {
+		return cli.Usagef("%s: %s", r.dir, text)
+	}
+	return fmt.Errorf("%s: %w: %s", r.dir, err, text)
+}
+
+func lastLine(path string) string {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(raw)), "\n")
+	return lines[len(lines)-1]
+}
+
+// checkpointed reports whether a run can be resumed.
+func checkpointed(dir string) bool {
+	x, err := (&checkpoint.Store{Dir: filepath.Join(dir, checkpoint.Folder)}).Index()
+	return err == nil && x.Last != nil
+}
+
+// ended reports whether the last session of a run reached the end of the
+// schedule.
+func ended(dir string) bool {
+	raw, err := os.ReadFile(filepath.Join(dir, train.SessionsFile))
+	if err != nil {
+		return false
+	}
+	lines := bytes.Split(bytes.TrimSpace(raw), []byte("\n"))
+	var last runlog.Session
+	return json.Unmarshal(lines[len(lines)-1], &last) == nil && last.Event == "stop" && last.Note == train.Finished
+}
+
+// children are the processes of the runs.
+type children struct {
+	lock    sync.Mutex
+	running map[*os.Process]bool
+}
+
+// run runs one command line of the program. What it prints goes to the log; its
+// results are returned too.
+func (c *children) run(self string, args []string, log string) ([]byte, error) {
+	f, err := os.OpenFile(log, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	cmd := exec.Command(self, args...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, f
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	c.lock.Lock()
+	if c.running == nil {
+		c.running = map[*os.Process]bool{}
+	}
+	c.running[cmd.Process] = true
+	c.lock.Unlock()
+	err = cmd.Wait()
+	c.lock.Lock()
+	delete(c.running, cmd.Process)
+	c.lock.Unlock()
+	_, logged := f.Write(out.Bytes())
+	return out.Bytes(), errors.Join(err, logged)
+}
+
+// stop asks all to save and end.
+func (c *children) stop() {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	for p := range c.running {
+		_ = p.Signal(os.Interrupt) // one that has ended meanwhile
+	}
+}
