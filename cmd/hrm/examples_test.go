@@ -51,7 +51,7 @@ func TestExamplesWork(t *testing.T) {
 				writeTasks(t, "concept-arc/corpus/Above", toy("Above1", 2, true, true, true))
 				writeTasks(t, ".", toy("my-task", 3, false))
 			},
-			"eval":    func(t *testing.T) { copyCheckpoint(t, "runs/arc1", "step-00000500") },
+			"eval": func(t *testing.T) { copyCheckpoint(t, "runs/arc1", "step-00000500") },
 			"sweep": func(t *testing.T) {
 				ok(t, "build-data --num-aug 1 --out data/small")
 				commandtest.Write(t, "experiment.yaml", "train: --preset testing --data data/small\nmetrics: [lm_loss]\nsettings: [{name: a}]\n")

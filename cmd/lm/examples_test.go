@@ -85,7 +85,7 @@ func TestExamplesWork(t *testing.T) {
 				trainSmall(t, "data/books", "runs/deeploop")
 			},
 			"sweep": func(t *testing.T) {
-				
+
 				commandtest.Write(t, "experiment.yaml", "train: --preset testing --data sample\nmetrics: [loss]\nsettings: [{name: a}]\n")
 			},
 			"inspect": func(t *testing.T) { trainSmall(t, "data/books", "runs/demo") },
