@@ -26,7 +26,10 @@ func smallExample(args []string) []string {
 	case "eval":
 		args = append(args, "--augmentations=1")
 	case "solve":
-		args = append(args, "--steps=2", "--votes=2", "--minutes=0.02", "--copies=0", "--hidden-size=32", "--num-heads=2", "--quiet")
+		args = append(args, "--steps=2", "--votes=2", "--minutes=0.02", "--copies=0", "--quiet")
+		if !slices.Contains(args, "--checkpoint") {
+			args = append(args, "--hidden-size=32", "--num-heads=2")
+		}
 	case "bench":
 		args = append(args, "--seconds=0.01", "--hidden-size=32", "--num-heads=2", "--layers=1", "--seq-len=9", "--batch-size=1")
 	case "build-data":
@@ -62,8 +65,11 @@ func TestExamplesWork(t *testing.T) {
 				ok(t, "train --preset testing --steps 4 --eval-steps 2 --eval-augmentations 0 --run runs/deeploop")
 			},
 		},
-		// Its examples need the published checkpoint; import_test.go imports others.
-		Line: func(t *testing.T, line string) bool { return strings.HasPrefix(line, "hrm import ") },
+		// These need the published checkpoint and its predictions (import_test.go and
+		// torch tests have others), or serve until they are stopped (view_test.go).
+		Line: func(t *testing.T, line string) bool {
+			return strings.HasPrefix(line, "hrm import ") || strings.HasPrefix(line, "hrm view") || strings.Contains(line, "_all_preds")
+		},
 	}.Run(t)
 }
 

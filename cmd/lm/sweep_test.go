@@ -103,7 +103,8 @@ func TestSweepMistakes(t *testing.T) {
 	commandtest.AsProgram(t)
 	commandtest.Write(t, "s.yaml", "metrics: [loss]\nsettings:\n  - name: a\n    train: --loops x")
 	msg := fails(t, cli.ExitUsage, "sweep s.yaml") // what a run says is the reason
-	require.Contains(t, msg, "runs/s/a-seed0: lm: --loops")
+	require.Contains(t, msg, "lm: runs/s/a-seed0: lm: ")
+	require.Contains(t, msg, `arch.loops is "x"`)
 }
 
 // The experiments of this program can be planned: their settings are flags of

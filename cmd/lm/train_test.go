@@ -286,7 +286,7 @@ func TestRunsOfTheOtherKind(t *testing.T) {
 	out, _ = ok(t, "plot --metric kappa_G")
 	require.Equal(t, "runs/mine/curves.png\n", out)
 	require.FileExists(t, "runs/mine/curves.png")
-	require.Contains(t, fails(t, cli.ExitUsage, "train --run runs/theirs --resume"), `a model of kind "hrm"`)
+	require.Contains(t, fails(t, cli.ExitUsage, "train --run runs/theirs --resume"), "holds a run of hrm train")
 	require.Contains(t, fails(t, cli.ExitUsage, "plot --metric lm_loss"), "metrics.jsonl lists them")
 	require.Contains(t, fails(t, cli.ExitUsage, "plot --out x.gif"), ".png, .svg or .pdf")
 }
