@@ -9,8 +9,8 @@ CGO    := $(shell $(GO) env CGO_ENABLED)
 
 # Left out under the race detector: what takes minutes there, comparisons of
 # every kernel and whole training steps, dataset builds with copies, a browser and
-# PyTorch.
-RACE_SKIP ?= MatchesRef|TestGoldenHRM|TestModelGradient|TestGoldenBuilds/.*/_8|InABrowser|ByPyTorch|OfTheReference
+# PyTorch, the examples of the help.
+RACE_SKIP ?= MatchesRef|TestGoldenHRM|TestModelGradient|TestGoldenBuilds/.*/_8|InABrowser|ByPyTorch|OfTheReference|TestExamplesWork
 
 # Extra flags for a shorter demo, as in
 #   make demo DEMO_BUILD='--num-aug 2' DEMO_TRAIN='--steps 20' DEMO_EVAL='--augmentations 1'
