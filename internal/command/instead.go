@@ -101,6 +101,9 @@ func look(path string) Thing {
 
 // lookFile tells tasks from other text.
 func lookFile(path string) Thing {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return "" // to open a pipe would wait
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return ""
