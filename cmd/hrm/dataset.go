@@ -22,7 +22,7 @@ func openDataset(s *cli.Streams, dir string) (*augment.Dataset, error) {
 
 func openReasonerData(s *cli.Streams, dir string) (*augment.Dataset, error) {
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
-		return nil, cli.Usagef("open dataset: %w", err)
+		return nil, cli.Usagef("open dataset: %w (hrm build-data makes one)", err)
 	}
 	d, err := augment.OpenDataset(dir)
 	if !errors.Is(err, augment.ErrNotDataset) {

@@ -425,7 +425,7 @@ func TestScoreRefuses(t *testing.T) {
 		parts []string
 	}{
 		{[]string{"--predictions", "gone"}, []string{"gone"}},
-		{[]string{"--predictions", "evaluation"}, []string{"below evaluation"}},
+		{[]string{"--predictions", "evaluation"}, []string{"evaluation holds tasks of ARC", "hrm build-data --input evaluation"}},
 		{[]string{"--predictions", "cut.zst"}, []string{"cut.zst", "cut short"}},
 		{[]string{"--predictions", "text"}, []string{"text"}},
 		{[]string{"--predictions", "p.zst", "--data", "gone"}, []string{"no dataset gone"}},

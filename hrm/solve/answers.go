@@ -18,10 +18,12 @@ type Answers struct {
 	Batch       int    `json:"batch"`       // rows per step
 	Parameters  int    `json:"parameters"`  // of the model, without task embeddings
 	Identifiers int    `json:"identifiers"` // views of the task
-	Steps       int    `json:"steps"`       // training steps made
+	Models      int    `json:"models"`      // that voted
+	Steps       int    `json:"steps"`       // training steps made, over all models
 	End         string `json:"end"`         // what ended the training: EndSteps, EndTime, EndInterrupt
 	// Loss is the token loss of a row over the last steps, Cells the share of
-	// cells right and Exact that of rows all right, of those that halted.
+	// cells right and Exact that of rows all right, of those that halted; means
+	// over the models.
 	Loss         float64 `json:"loss"`
 	Cells        float64 `json:"cells"`
 	Exact        float64 `json:"exact"`

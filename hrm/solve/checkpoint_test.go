@@ -66,7 +66,7 @@ func TestFitFromACheckpoint(t *testing.T) {
 		settings.Train.Arch, settings.Init, settings.AllWeights = ck.Config.Arch, c.init, c.all
 		s := solver(t, settings)
 		s.Checkpoint = ck
-		r, err := s.prepare(p)
+		r, err := s.plan(p, func(State) {}).fit(0)
 		require.NoError(t, err)
 		m := r.learner.Model
 		require.Equal(t, (1+len(r.views))*m.Config.PuzzleEmbDim, m.PuzzleTable.Len())
@@ -82,7 +82,6 @@ func TestFitFromACheckpoint(t *testing.T) {
 			return n
 		}
 		require.Equal(t, len(m.Params()), same())
-		r.report = func(State) {}
 		require.NoError(t, r.train(t.Context()))
 		if c.all {
 			require.Less(t, same(), len(m.Params()))

@@ -18,6 +18,10 @@ type Settings struct {
 	// 0 is none. Train.Steps, where not 0, ends the training earlier.
 	Limit time.Duration `json:"limit"`
 
+	// Models is how many are trained, one after the other and from seeds of
+	// their own, each for its part of Limit or for Train.Steps; all vote.
+	Models int `json:"models"`
+
 	// Colors are the treatments of colours that get identifiers; see Treatment.
 	Colors []string `json:"colors"`
 	// Turns says that all eight dihedral transforms are used.
@@ -58,7 +62,7 @@ func Defaults() Settings {
 	c.Arch.HaltMaxSteps = 1
 	c.LR, c.Steps = 3e-3, 0
 	return Settings{
-		Train: c, Colors: []string{string(Keep), string(Free), string(Any)}, Turns: true,
+		Train: c, Models: 1, Colors: []string{string(Keep), string(Free), string(Any)}, Turns: true,
 		Votes: 400, SizeRule: true, Init: InitMean,
 	}
 }
@@ -75,6 +79,7 @@ func (s Settings) Check() error {
 	if len(s.Colors) == 0 && s.Copies == 0 {
 		k.Fail("colors", "empty", "one of keep, free, any, or copies of at least 1")
 	}
+	k.Whole("models", s.Models, 1, 1000)
 	k.Whole("copies", s.Copies, 0, 100000)
 	k.Whole("margin", s.Margin, 0, 29)
 	k.Whole("votes", s.Votes, 1, 1000000)

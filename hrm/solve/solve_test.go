@@ -132,6 +132,38 @@ func TestTimeEndsTheTraining(t *testing.T) {
 	require.Less(t, a.Tests[0].Votes, 20, "one batch")
 }
 
+// Several models share the time, differ, and all vote.
+func TestModelsVoteTogether(t *testing.T) {
+	task := sample(t, "halo")
+	s := tiny(3)
+	one := answers(t, s, task)
+	s.Models = 3
+	all := answers(t, s, task)
+	require.Equal(t, 3, all.Models)
+	require.Equal(t, 9, all.Steps)
+	require.Equal(t, 3*one.Tests[0].Votes, all.Tests[0].Votes)
+	require.NotEqual(t, one.Loss, all.Loss, "models of other seeds")
+	require.Equal(t, all, answers(t, s, task))
+
+	s.Train.Steps, s.Limit = 0, time.Minute
+	timed, err := solver(t, s).Solve(t.Context(), NewProblem(task), nil)
+	require.NoError(t, err)
+	require.Equal(t, 3, timed.Models)
+	require.LessOrEqual(t, timed.Seconds, 62.0)
+
+	// Stopped while the second trains: both have voted.
+	ctx, cancel := context.WithCancel(t.Context())
+	s.Train.Steps, s.Limit = 3, 0
+	a, err := solver(t, s).Solve(ctx, NewProblem(task), func(st State) {
+		if st.Step == 4 {
+			cancel()
+		}
+	})
+	require.NoError(t, err)
+	require.Equal(t, EndInterrupt, a.End)
+	require.Equal(t, [2]int{2, 4}, [2]int{a.Models, a.Steps})
+}
+
 // A cancelled context answers with what was learned; with nothing learned it
 // is an error.
 func TestCancelledAnswersSoFar(t *testing.T) {
@@ -334,6 +366,7 @@ func TestSettingsAreChecked(t *testing.T) {
 		func(s *Settings) { s.Colors = nil },
 		func(s *Settings) { s.Copies = -1 },
 		func(s *Settings) { s.Margin = 30 },
+		func(s *Settings) { s.Models = 0 },
 		func(s *Settings) { s.Votes = 0 },
 		func(s *Settings) { s.Init = "x" },
 		func(s *Settings) { s.Train.Steps = 0 },
