@@ -14,6 +14,11 @@ import (
 // runTest runs a program with one command, train, and returns what it did.
 func runTest(args ...string) (code int, out, errs string) {
 	var o, e bytes.Buffer
+	code = Run(testProgram(), args, &Streams{In: strings.NewReader(""), Out: &o, Err: &e})
+	return code, o.String(), e.String()
+}
+
+func testProgram() *cobra.Command {
 	root := &cobra.Command{Use: "prog", Short: "A program", Version: Version([]string{"ref"})}
 	s := newTestSettings()
 	train := &cobra.Command{Use: "train", Short: "Train", RunE: func(c *cobra.Command, _ []string) error {
@@ -32,8 +37,30 @@ func runTest(args ...string) (code int, out, errs string) {
 	group := &cobra.Command{Use: "draw", Short: "Draw"}
 	group.AddCommand(&cobra.Command{Use: "curve", Short: "Draw one", RunE: func(*cobra.Command, []string) error { return nil }})
 	root.AddCommand(train, show, group)
-	code = Run(root, args, &Streams{In: strings.NewReader(""), Out: &o, Err: &e})
-	return code, o.String(), e.String()
+	return root
+}
+
+// Parse finds the mistakes that Run finds, and runs nothing.
+func TestParse(t *testing.T) {
+	for line, want := range map[string]string{
+		"train --keep 3 --set arch.hidden_size=5": "",
+		"show a b":         "", // would fail
+		"draw curve":       "",
+		"train --help":     "",
+		"train --keeper 3": "unknown flag --keeper; did you mean --keep?",
+		"train --keep x":   `--keep is "x", expected a whole number`,
+		"train extra":      `unexpected argument "extra"`,
+		"show":             "requires at least 1 arg",
+		"trian":            "did you mean train?",
+		"draw curves":      "did you mean curve?",
+	} {
+		err := Parse(testProgram(), strings.Fields(line))
+		if want == "" {
+			require.NoError(t, err, line)
+			continue
+		}
+		require.ErrorContains(t, err, want, line)
+	}
 }
 
 func TestProgramExitCodesAndMessages(t *testing.T) {
