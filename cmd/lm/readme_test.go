@@ -1,26 +1,24 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
-	"deeploop/internal/cli"
 	"deeploop/internal/command/commandtest"
 	"deeploop/internal/goldentest"
 	"deeploop/lm"
 )
 
-// Every lm command in README and in help texts exists, with its flags.
+// Every lm command in the pages and in help texts exists, with its flags, and
+// those in blocks parse.
 func TestCommandsInTextsExist(t *testing.T) {
-	readme, err := os.ReadFile(filepath.Join(goldentest.Root(), "README.md"))
-	require.NoError(t, err)
-	root := newRootCmd(&cli.Streams{In: strings.NewReader(""), Out: &bytes.Buffer{}, Err: &bytes.Buffer{}})
-	require.Greater(t, commandtest.CommandsExist(t, root, string(readme)), 20)
+	newRoot := func() *cobra.Command { return newRootCmd(nil) }
+	require.Greater(t, commandtest.CommandsExist(t, newRoot(), commandtest.PageCode(t)...), 50)
+	require.Greater(t, commandtest.PagesParse(t, newRoot), 50)
 }
 
 // The table of presets in the README names all of them.

@@ -3,15 +3,13 @@ package main
 import (
 	"encoding/json"
 	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
 	"deeploop/internal/cli"
 	"deeploop/internal/command/commandtest"
-	"deeploop/internal/goldentest"
 )
 
 const sweepFile = `
@@ -107,23 +105,7 @@ func TestSweepMistakes(t *testing.T) {
 	require.Contains(t, msg, `arch.loops is "x"`)
 }
 
-// The experiments of this program can be planned: their settings are flags of
-// lm train that make sense together.
+// The experiments of this program can be planned.
 func TestExperimentsCanBePlanned(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(goldentest.Root(), "experiments", "lm-*.yaml"))
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		out, _ := ok(t, "sweep --dry-run", file)
-		seen := 0
-		for line := range strings.Lines(out) {
-			args, found := strings.CutPrefix(strings.TrimSpace(line), "lm train ")
-			if !found {
-				continue
-			}
-			seen++
-			require.NoError(t, newTrainCmd(nil).ParseFlags(strings.Fields(args)), line)
-		}
-		require.NotZero(t, seen)
-	}
+	commandtest.Experiments(t, run, func() *cobra.Command { return newRootCmd(nil) })
 }

@@ -1,0 +1,14 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"deeploop/internal/command/commandtest"
+)
+
+// The experiments of this program can be planned.
+func TestExperimentsCanBePlanned(t *testing.T) {
+	commandtest.Experiments(t, run, func() *cobra.Command { return newRootCmd(nil) })
+}
