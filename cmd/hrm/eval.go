@@ -30,18 +30,18 @@ const evalFolder = "eval"
 
 // evalOptions are the flags of hrm eval.
 type evalOptions struct {
-	run, checkpoint string
-	data, out       string
-	augmentations   int
-	weights         string
-	batch           int
-	depth           hrm.Depth
-	after           []int // also the answers after so many segments
-	last, quiet     bool
-	profile         bool
-	force           bool
-	compute         command.Compute
-	kernelGiven     bool
+	command.Trained
+	data, out     string
+	augmentations int
+	weights       string
+	batch         int
+	depth         hrm.Depth
+	after         []int // also the answers after so many segments
+	quiet         bool
+	profile       bool
+	force         bool
+	compute       command.Compute
+	kernelGiven   bool
 }
 
 func newEvalCmd(s *cli.Streams) *cobra.Command {
@@ -65,9 +65,7 @@ best checkpoint, and the average of the weights where the run kept one.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&o.run, "run", "", "run folder `DIR` (default the newest below runs/)")
-	f.StringVar(&o.checkpoint, "checkpoint", "", "evaluate this checkpoint `FILE` or folder instead of a run's best")
-	f.BoolVar(&o.last, "last", false, "the run's last checkpoint, not its best")
+	o.AddFlags(f, "evaluate")
 	f.StringVar(&o.data, "data", "", "dataset `DIR` (default the one the run was trained on)")
 	f.IntVar(&o.augmentations, "augmentations", hrm.AllAugmentations, "augmented copies of each test beside the original; -1 is all")
 	f.StringVar(&o.weights, "weights", "", "ema or raw (default ema where the run kept it)")
@@ -98,15 +96,11 @@ func evaluate(ctx context.Context, s *cli.Streams, o evalOptions) (string, error
 			return "", err
 		}
 	}
-	ck, err := openEvaluated(o)
+	ck, c, err := command.OpenTrained[hrm.TrainConfig](o.Trained, program, hrm.Kind)
 	if err != nil {
 		return "", err
 	}
 	defer ck.Close()
-	c, err := hrm.CheckpointConfig(ck)
-	if err != nil {
-		return "", err
-	}
 	d, err := evalDataset(s, o, ck, &c)
 	if err != nil {
 		return "", err

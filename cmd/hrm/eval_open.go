@@ -7,37 +7,7 @@ import (
 	"deeploop/hrm"
 	"deeploop/internal/checkpoint"
 	"deeploop/internal/cli"
-	"deeploop/internal/command"
 )
-
-// openEvaluated opens the checkpoint that the flags choose.
-func openEvaluated(o evalOptions) (*checkpoint.Reader, error) {
-	if o.run != "" && o.checkpoint != "" {
-		return nil, cli.Usagef("--run and --checkpoint: choose one")
-	}
-	path := o.checkpoint
-	if path == "" {
-		path = o.run
-	}
-	var args []string
-	if path != "" {
-		args = []string{path}
-	}
-	path, err := command.RunOrNewest(program, hrm.Kind, args, command.NewestRun)
-	if err != nil {
-		return nil, err
-	}
-	which := checkpoint.BestSaved
-	if o.last {
-		which = checkpoint.LastSaved
-	}
-	ck, err := checkpoint.OpenFound(path, which)
-	if err == nil && ck.Meta().Kind != hrm.Kind {
-		_, err = hrm.CheckpointConfig(ck)
-		ck.Close()
-	}
-	return ck, command.Instead(err, "find checkpoint", path, command.ReasonerRun)
-}
 
 // evalDataset opens the dataset and checks that the checkpoint belongs to it;
 // the architecture takes its sizes.

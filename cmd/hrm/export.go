@@ -49,9 +49,7 @@ reads both back.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&o.run, "run", "", "run folder `DIR` (default the newest below runs/)")
-	f.StringVar(&o.checkpoint, "checkpoint", "", "export this checkpoint `FILE` or folder instead of a run's best")
-	f.BoolVar(&o.last, "last", false, "the run's last checkpoint, not its best")
+	o.AddFlags(f, "export")
 	f.StringVar(&o.weights, "weights", "", "ema or raw (default ema where the run kept it)")
 	f.StringVar(&o.format, "format", string(hrm.FormatReference), "reference or safetensors")
 	f.StringVar(&o.out, "out", "", "`FILE` to write; the reference calls its own step_N (required)")
@@ -95,15 +93,11 @@ func exportRun(s *cli.Streams, o exportOptions) error {
 			return fmt.Errorf("export: %w", err)
 		}
 	}
-	ck, err := openEvaluated(o.evalOptions)
+	ck, c, err := command.OpenTrained[hrm.TrainConfig](o.Trained, program, hrm.Kind)
 	if err != nil {
 		return err
 	}
 	defer ck.Close()
-	c, err := hrm.CheckpointConfig(ck)
-	if err != nil {
-		return err
-	}
 	if e.Format == hrm.FormatReference {
 		if err := c.Arch.Referenced(); err != nil {
 			return fmt.Errorf("export checkpoint %s: %w", ck.Dir(), err)

@@ -96,7 +96,7 @@ func lastCheckpoint(run string) (dir string, step int, err error) {
 
 // scoreCheckpoint evaluates a checkpoint and scores its predictions.
 func (o scoreOptions) scoreCheckpoint(ctx context.Context, s *cli.Streams, dir string, said io.Writer) (string, error) {
-	e := evalOptions{checkpoint: dir, augmentations: o.augmentations, quiet: true, compute: command.Compute{Kernel: "auto", Threads: o.threads}}
+	e := evalOptions{Trained: command.Trained{Checkpoint: dir}, augmentations: o.augmentations, quiet: true, compute: command.Compute{Kernel: "auto", Threads: o.threads}}
 	path, err := evaluate(ctx, &cli.Streams{In: s.In, Out: io.Discard, Err: said}, e)
 	if err != nil {
 		return "", err

@@ -21,12 +21,11 @@ import (
 
 // modelFlags say which trained model a command uses, and how it computes.
 type modelFlags struct {
-	run, checkpoint string
-	last            bool
-	weights         string
-	loops           int
-	compute         command.Compute
-	flags           *pflag.FlagSet // that these were added to
+	command.Trained
+	weights string
+	loops   int
+	compute command.Compute
+	flags   *pflag.FlagSet // that these were added to
 }
 
 // add registers the flags of a command that runs a model at one loop count.
@@ -44,40 +43,13 @@ func (m *modelFlags) addAnyLoops(f *pflag.FlagSet) {
 // addCheckpoint registers those that name weights.
 func (m *modelFlags) addCheckpoint(f *pflag.FlagSet) {
 	m.flags = f
-	f.StringVar(&m.run, "run", "", "run folder `DIR` (default the newest below "+command.RunsFolder+"/)")
-	f.StringVar(&m.checkpoint, "checkpoint", "", "use this checkpoint `FILE` or folder instead of a run's best")
-	f.BoolVar(&m.last, "last", false, "the run's last checkpoint, not its best")
+	m.AddFlags(f, "use")
 	f.StringVar(&m.weights, "weights", "", "ema or raw (default ema where the run kept it)")
 }
 
 // openCheckpoint opens the checkpoint that the flags choose.
 func (m *modelFlags) openCheckpoint() (*checkpoint.Reader, lm.TrainConfig, error) {
-	var c lm.TrainConfig
-	if m.run != "" && m.checkpoint != "" {
-		return nil, c, cli.Usagef("--run and --checkpoint: choose one")
-	}
-	var args []string
-	if path := m.run + m.checkpoint; path != "" {
-		args = []string{path}
-	}
-	path, err := command.RunOrNewest(program, lm.Kind, args, command.NewestRun)
-	if err != nil {
-		return nil, c, err
-	}
-	which := checkpoint.BestSaved
-	if m.last {
-		which = checkpoint.LastSaved
-	}
-	ck, err := checkpoint.OpenFound(path, which)
-	if err == nil {
-		if c, err = lm.CheckpointConfig(ck); err != nil {
-			ck.Close()
-		}
-	}
-	if err != nil {
-		return nil, c, command.Instead(err, "find checkpoint", path, command.ModelRun)
-	}
-	return ck, c, nil
+	return command.OpenTrained[lm.TrainConfig](m.Trained, program, lm.Kind)
 }
 
 // openCompute chooses the kernel, as in the training where nothing else is

@@ -132,7 +132,7 @@ func serveRun(ctx context.Context, s *cli.Streams, open openFunc, o serveOptions
 
 // name is what to call the model in answers.
 func (m modelFlags) name() string {
-	for _, path := range []string{m.checkpoint, m.run} {
+	for _, path := range []string{m.Checkpoint, m.Run} {
 		if path != "" {
 			return filepath.Base(filepath.Clean(path))
 		}
