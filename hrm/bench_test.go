@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"deeploop/internal/kernel"
+	"deeploop/internal/profile"
 )
 
 // benchConfigs are model sizes whose steps are timed: A and B are small grids
@@ -34,7 +35,7 @@ func BenchmarkTrainStep(b *testing.B) { benchmark(b, (*Bench).TrainStep) }
 // BenchmarkEvalSegment times segments of evaluation with the heads.
 func BenchmarkEvalSegment(b *testing.B) { benchmark(b, (*Bench).EvalSegment) }
 
-func benchmark(b *testing.B, one func(*Bench) (Timing, error)) {
+func benchmark(b *testing.B, one func(*Bench) (profile.Timing, error)) {
 	for name, c := range benchConfigs() {
 		for bn, be := range simdBackends(b, 2) {
 			for _, act := range []kernel.DType{kernel.Float32, kernel.BFloat16} {
@@ -45,7 +46,7 @@ func benchmark(b *testing.B, one func(*Bench) (Timing, error)) {
 					_, err = one(x)
 					require.NoError(b, err)
 					b.ReportAllocs()
-					var sum Timing
+					var sum profile.Timing
 					for b.Loop() {
 						t, err := one(x)
 						require.NoError(b, err)

@@ -7,10 +7,7 @@ import (
 	"deeploop/internal/kernel"
 )
 
-// MemoryError is a model that does not fit into the machine's memory.
-type MemoryError = check.MemoryError
-
-// CheckTraining returns a *MemoryError when training certainly needs more
+// CheckTraining returns a *check.MemoryError when training certainly needs more
 // memory than have bytes (0: unknown, everything fits). It counts low, so that
 // nothing that would run is refused, and in floating point, so that no size
 // overflows. The architecture must have the dataset's sizes.

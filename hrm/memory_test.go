@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"deeploop/internal/check"
 	"deeploop/internal/kernel"
 )
 
@@ -17,7 +18,7 @@ func TestMemoryIsCheckedBeforeBuilding(t *testing.T) {
 	require.NoError(t, c.CheckTraining(kernel.Float32, 0), "unknown: nothing is refused")
 	require.NoError(t, c.CheckTraining(kernel.BFloat16, 256e9))
 	err := c.CheckTraining(kernel.Float32, 16e9)
-	var memory *MemoryError
+	var memory *check.MemoryError
 	require.ErrorAs(t, err, &memory)
 	require.True(t, memory.BadInput())
 	require.ErrorContains(t, err, "this machine has 16 GB")

@@ -47,16 +47,10 @@ func benchRows(c TrainConfig) Rows {
 	return rows
 }
 
-// Timing is one measurement.
-type Timing struct {
-	Seconds float64
-	Flops   float64 // operations of products and attention that ran
-}
-
 // TrainStep makes one training step as Learner.Step does: forward, q target,
 // backward, both optimizers.
-func (b *Bench) TrainStep() (Timing, error) {
-	return b.time(func() error {
+func (b *Bench) TrainStep() (profile.Timing, error) {
+	return b.Recorder.Time(func() error {
 		_, err := b.Learner.Step(b.rows)
 		return err
 	})
@@ -65,16 +59,8 @@ func (b *Bench) TrainStep() (Timing, error) {
 // EvalSegment runs one segment as the Evaluator does, with the heads and the
 // predictions that only its last one needs. Batch and states are those of the
 // last training step.
-func (b *Bench) EvalSegment() (Timing, error) {
-	return b.time(func() error { return b.Learner.Segment.Eval(true) })
-}
-
-func (b *Bench) time(f func() error) (Timing, error) {
-	before := b.Recorder.Flops()
-	b.Recorder.Start()
-	err := f()
-	seconds := b.Recorder.Stop(1)
-	return Timing{seconds, b.Recorder.Flops() - before}, err
+func (b *Bench) EvalSegment() (profile.Timing, error) {
+	return b.Recorder.Time(func() error { return b.Learner.Segment.Eval(true) })
 }
 
 // Close releases the graphs.

@@ -47,35 +47,21 @@ func (b *Bench) next(inputs, labels []int32) error {
 	return nil
 }
 
-// Timing is one measurement.
-type Timing struct {
-	Seconds float64
-	Flops   float64 // operations of products and attention that ran
-}
-
 // TrainStep makes one training step as Learner.Step does: forward, backward,
 // clipping and AdamW.
-func (b *Bench) TrainStep() (Timing, error) {
-	return b.time(func() error {
+func (b *Bench) TrainStep() (profile.Timing, error) {
+	return b.Recorder.Time(func() error {
 		_, err := b.Learner.Step(b.next)
 		return err
 	})
 }
 
 // EvalBatch runs one batch as Validate does, at the loop count of training.
-func (b *Bench) EvalBatch() (Timing, error) {
+func (b *Bench) EvalBatch() (profile.Timing, error) {
 	if err := b.next(b.forward.Tokens, b.forward.Loss.Labels); err != nil {
-		return Timing{}, err
+		return profile.Timing{}, err
 	}
-	return b.time(func() error { return b.forward.Run(b.Learner.Model.Config.Loops) })
-}
-
-func (b *Bench) time(f func() error) (Timing, error) {
-	before := b.Recorder.Flops()
-	b.Recorder.Start()
-	err := f()
-	seconds := b.Recorder.Stop(1)
-	return Timing{seconds, b.Recorder.Flops() - before}, err
+	return b.Recorder.Time(func() error { return b.forward.Run(b.Learner.Model.Config.Loops) })
 }
 
 // Close releases the graphs.

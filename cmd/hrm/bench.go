@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -11,9 +10,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"deeploop/hrm"
+	"deeploop/internal/check"
 	"deeploop/internal/cli"
 	"deeploop/internal/command"
-	"deeploop/internal/kernel"
 	"deeploop/internal/runlog"
 )
 
@@ -100,7 +99,8 @@ func benchRun(ctx context.Context, s *cli.Streams, o benchOptions) error {
 		return err
 	}
 	defer choice.Backend.Close()
-	if err := benchFits(c, choice.Precision); err != nil {
+	err = c.CheckTraining(choice.Precision, runlog.PhysicalBytes()) // before anything is allocated
+	if err = check.Advise(err, "use a smaller --batch-size, --seq-len or --hidden-size, or fewer --layers"); err != nil {
 		return err
 	}
 	tokens := float64(c.GlobalBatchSize * c.Arch.SeqLen)
@@ -113,13 +113,7 @@ func benchRun(ctx context.Context, s *cli.Streams, o benchOptions) error {
 		if b, err = hrm.NewBench(c, choice.Backend, choice.Precision, time.Now); err != nil {
 			return command.Benched{}, err
 		}
-		timed := func(one func() (hrm.Timing, error)) func() (float64, float64, error) {
-			return func() (float64, float64, error) {
-				t, err := one()
-				return t.Seconds, t.Flops, err
-			}
-		}
-		return command.Benched{TrainStep: timed(b.TrainStep), Evaluate: timed(b.EvalSegment), Recorder: b.Recorder}, nil
+		return command.Benched{TrainStep: b.TrainStep, Evaluate: b.EvalSegment, Recorder: b.Recorder}, nil
 	})
 	if b != nil {
 		defer b.Close()
@@ -129,15 +123,4 @@ func benchRun(ctx context.Context, s *cli.Streams, o benchOptions) error {
 	}
 	doc := newBenchDoc(c, o.Preset, f)
 	return m.Print(s.Out, f, doc, doc.Config.String())
-}
-
-// benchFits refuses what the machine's memory does not hold, before anything
-// is allocated.
-func benchFits(c hrm.TrainConfig, act kernel.DType) error {
-	err := c.CheckTraining(act, runlog.PhysicalBytes())
-	var memory *hrm.MemoryError
-	if errors.As(err, &memory) {
-		memory.Advice = "use a smaller --batch-size, --seq-len or --hidden-size, or fewer --layers"
-	}
-	return err
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"deeploop/internal/check"
 	"deeploop/internal/cli"
 	"deeploop/internal/command"
-	"deeploop/internal/kernel"
 	"deeploop/internal/runlog"
 	"deeploop/lm"
 )
@@ -110,7 +108,8 @@ func benchRun(ctx context.Context, s *cli.Streams, o benchOptions) error {
 		return err
 	}
 	defer choice.Backend.Close()
-	if err := benchFits(c, choice.Precision); err != nil {
+	err = c.CheckTraining(choice.Precision, runlog.PhysicalBytes()) // before anything is allocated
+	if err = check.Advise(err, "use a smaller --batch-size, --context or --hidden-size, fewer --layers or --loops, or --checkpoint-loops"); err != nil {
 		return err
 	}
 	tokens := float64(c.TokensPerStep())
@@ -123,13 +122,7 @@ func benchRun(ctx context.Context, s *cli.Streams, o benchOptions) error {
 		if b, err = lm.NewBench(c, choice.Backend, choice.Precision, time.Now); err != nil {
 			return command.Benched{}, err
 		}
-		timed := func(one func() (lm.Timing, error)) func() (float64, float64, error) {
-			return func() (float64, float64, error) {
-				t, err := one()
-				return t.Seconds, t.Flops, err
-			}
-		}
-		return command.Benched{TrainStep: timed(b.TrainStep), Evaluate: timed(b.EvalBatch), Recorder: b.Recorder}, nil
+		return command.Benched{TrainStep: b.TrainStep, Evaluate: b.EvalBatch, Recorder: b.Recorder}, nil
 	})
 	if b != nil {
 		defer b.Close()
@@ -139,15 +132,4 @@ func benchRun(ctx context.Context, s *cli.Streams, o benchOptions) error {
 	}
 	doc := newBenchDoc(c, o.Preset, f)
 	return m.Print(s.Out, f, doc, doc.text())
-}
-
-// benchFits refuses what the machine's memory does not hold, before anything
-// is allocated.
-func benchFits(c lm.TrainConfig, act kernel.DType) error {
-	err := c.CheckTraining(act, runlog.PhysicalBytes())
-	var memory *check.MemoryError
-	if errors.As(err, &memory) {
-		memory.Advice = "use a smaller --batch-size, --context or --hidden-size, fewer --layers or --loops, or --checkpoint-loops"
-	}
-	return err
 }

@@ -1,6 +1,9 @@
 package check
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // MemoryError is a model that does not fit into the machine's memory.
 type MemoryError struct {
@@ -25,4 +28,14 @@ func Fits(what string, need float64, have uint64, advice string) error {
 		return nil
 	}
 	return &MemoryError{What: what, Need: need, Have: float64(have), Advice: advice}
+}
+
+// Advise gives a *MemoryError the advice of a command whose flags are not the
+// configuration's keys. Other errors stay as they are.
+func Advise(err error, advice string) error {
+	var memory *MemoryError
+	if errors.As(err, &memory) {
+		memory.Advice = advice
+	}
+	return err
 }

@@ -37,9 +37,9 @@ type Bench struct {
 }
 
 // Benched is a model that makes one step, or one part of an evaluation, at a
-// time. The two return seconds and the operations of products and attention.
+// time.
 type Benched struct {
-	TrainStep, Evaluate func() (seconds, flops float64, err error)
+	TrainStep, Evaluate func() (profile.Timing, error)
 	Recorder            *profile.Recorder
 }
 
@@ -106,12 +106,12 @@ type phases struct {
 }
 
 // time times one kind of work for about budget seconds.
-func (p *phases) time(ctx context.Context, what string, budget float64, one func() (seconds, flops float64, err error)) (t timings, err error) {
+func (p *phases) time(ctx context.Context, what string, budget float64, one func() (profile.Timing, error)) (t timings, err error) {
 	for range warmUps {
 		if ctx.Err() != nil {
 			return t, nil
 		}
-		if _, _, err := one(); err != nil {
+		if _, err := one(); err != nil {
 			return t, fmt.Errorf("time %s: %w", what, err)
 		}
 	}
@@ -123,15 +123,16 @@ func (p *phases) time(ctx context.Context, what string, budget float64, one func
 		if spent >= budget && len(t.seconds) >= minTimed {
 			break
 		}
-		seconds, flops, err := one()
+		timing, err := one()
 		if err != nil {
 			return t, fmt.Errorf("time %s: %w", what, err)
 		}
 		after := p.probe.Products()
+		seconds, rate := timing.Seconds, timing.Flops/timing.Seconds
 		t.seconds = append(t.seconds, seconds)
-		t.flops = append(t.flops, flops/seconds)
+		t.flops = append(t.flops, rate)
 		if before+after > 0 {
-			t.shares = append(t.shares, flops/seconds/((before+after)/2))
+			t.shares = append(t.shares, rate/((before+after)/2))
 		}
 		before = after
 		count(len(t.seconds), min(p.steps, max(minTimed, len(t.seconds)+int((budget-spent)/seconds))))

@@ -76,6 +76,21 @@ func (r *Recorder) Stop(units int) float64 {
 	return s
 }
 
+// Timing is one measurement.
+type Timing struct {
+	Seconds float64
+	Flops   float64 // operations of products and attention that ran
+}
+
+// Time runs f as one unit of work.
+func (r *Recorder) Time(f func() error) (Timing, error) {
+	before := r.Flops()
+	r.Start()
+	err := f()
+	seconds := r.Stop(1)
+	return Timing{seconds, r.Flops() - before}, err
+}
+
 // Take returns what was noted so far and begins anew.
 func (r *Recorder) Take() Record {
 	done := r.Record
