@@ -13,23 +13,9 @@ import (
 
 	"deeploop/internal/goldentest"
 	"deeploop/internal/kernel"
-	"deeploop/internal/kernel/ref"
+	"deeploop/internal/kernel/pick/picktest"
 	"deeploop/internal/safetensors"
 )
-
-// checkBackends are the backends whose fp32 numbers are compared.
-func checkBackends(t *testing.T) map[string]kernel.Backend {
-	m := map[string]kernel.Backend{"ref": ref.New(2)}
-	for name, b := range simdBackends(t, 2) {
-		m[name] = b
-	}
-	t.Cleanup(func() {
-		for _, b := range m {
-			b.Close()
-		}
-	})
-	return m
-}
 
 type goldenStep struct {
 	Step        int
@@ -158,18 +144,6 @@ func near(t *testing.T, name string, want []float32, got func(int) float64, tol,
 	require.LessOrEqual(t, float64(off), allowed*float64(len(want)), "%s: %d of %d entries off by more than %g, worst %g", name, off, len(want), tol, worst)
 }
 
-// gradient compares by relative L2 norm.
-func gradient(t *testing.T, name string, want []float32, got func(int) float64, tol float64) {
-	t.Helper()
-	var num, den float64
-	for i, w := range want {
-		d := float64(w) - got(i)
-		num += d * d
-		den += float64(w) * float64(w)
-	}
-	require.LessOrEqual(t, math.Sqrt(num), tol*math.Sqrt(den)+1e-12, name)
-}
-
 // stored calls check with the tensor called name in the file, or its sample;
 // at gives the place in the whole tensor. With a sample come the sum and the
 // L2 norm of the whole, which got must match to tol of that norm; in the sum
@@ -224,7 +198,7 @@ func TestGoldenHRM(t *testing.T) {
 		require.NoError(t, err)
 		defer f.Close()
 		t.Run(name, func(t *testing.T) {
-			for bn, be := range checkBackends(t) {
+			for bn, be := range picktest.Backends(t, 2) {
 				t.Run(bn, func(t *testing.T) { goldenHRM(t, g, f, be) })
 			}
 		})
@@ -285,11 +259,11 @@ func goldenHRM(t *testing.T, g goldenCase, f *safetensors.File, be kernel.Backen
 			for i := range l.Params {
 				p := &l.Params[i]
 				require.True(t, stored(t, f, "grad1."+prefix+p.Name, p.G, 1e-4, 0, func(want []float32, at func(int) int) {
-					gradient(t, p.Name, want, func(k int) float64 { return p.G.At(at(k)) }, 1e-4)
+					goldentest.Relative(t, p.Name, want, func(k int) float64 { return p.G.At(at(k)) }, 1e-4)
 				}), "no gradient of %s in the file", p.Name)
 			}
 			if p := l.Segment.Puzzle; p != nil {
-				gradient(t, p.Name, f32("grad1."+p.Name), p.Grad().At, 1e-4)
+				goldentest.Relative(t, p.Name, f32("grad1."+p.Name), p.Grad().At, 1e-4)
 			}
 		}
 		require.NoError(t, l.Check(got))
@@ -355,7 +329,7 @@ func TestGoldenDeepLoopHRM(t *testing.T) {
 		require.NoError(t, err)
 		defer f.Close()
 		t.Run(name, func(t *testing.T) {
-			for bn, be := range checkBackends(t) {
+			for bn, be := range picktest.Backends(t, 2) {
 				t.Run(bn, func(t *testing.T) { goldenDeepLoop(t, path, f, be) })
 			}
 		})
@@ -424,9 +398,9 @@ func goldenDeepLoop(t *testing.T, path string, f *safetensors.File, be kernel.Ba
 	near(t, "z_L", f32("z_L"), l.Segment.ZL.At, tol, 0)
 	require.InEpsilon(t, flat.Loss, got.Loss(), 1e-5)
 	for _, p := range l.Params {
-		gradient(t, p.Name, f32("grad."+p.Name), p.G.At, 1e-4)
+		goldentest.Relative(t, p.Name, f32("grad."+p.Name), p.G.At, 1e-4)
 	}
 	if p := l.Segment.Puzzle; p != nil {
-		gradient(t, p.Name, f32("grad."+p.Name), p.Grad().At, 1e-4)
+		goldentest.Relative(t, p.Name, f32("grad."+p.Name), p.Grad().At, 1e-4)
 	}
 }

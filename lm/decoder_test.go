@@ -11,6 +11,7 @@ import (
 
 	"deeploop/deeploop"
 	"deeploop/internal/kernel"
+	"deeploop/internal/kernel/pick/picktest"
 	"deeploop/internal/kernel/ref"
 )
 
@@ -84,7 +85,7 @@ func rms(a, b []float64) float64 {
 func TestDecoderAgreesWithForward(t *testing.T) {
 	const total = 160 // 128 + 16 + 16
 	pieces := [][]int{{total}, slices.Repeat([]int{1}, 40), {3, 7, 1, 17, 33, 2}, {128, 16, 1}, {145}, {1, 127, 16, 16}}
-	for name, be := range checkBackends(t) {
+	for name, be := range picktest.Backends(t, 2) {
 		for _, p := range []deeploop.Placement{deeploop.DeepLoop, deeploop.DeepNorm, deeploop.PreNorm, deeploop.PostNorm} {
 			for loops := 1; loops <= 4; loops++ {
 				for _, act := range []kernel.DType{kernel.Float32, kernel.BFloat16} {

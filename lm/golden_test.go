@@ -14,7 +14,7 @@ import (
 	"deeploop/deeploop"
 	"deeploop/internal/goldentest"
 	"deeploop/internal/kernel"
-	"deeploop/internal/kernel/ref"
+	"deeploop/internal/kernel/pick/picktest"
 	"deeploop/internal/safetensors"
 )
 
@@ -62,20 +62,6 @@ func (g goldenCase) config() TrainConfig {
 	return c
 }
 
-// checkBackends are the backends whose fp32 numbers are compared.
-func checkBackends(t *testing.T) map[string]kernel.Backend {
-	m := map[string]kernel.Backend{"ref": ref.New(2)}
-	for name, b := range simdBackends(t, 2) {
-		m[name] = b
-	}
-	t.Cleanup(func() {
-		for _, b := range m {
-			b.Close()
-		}
-	})
-	return m
-}
-
 // Cases hold no data of others, so copies stand in testdata and a bare clone
 // tests itself.
 func TestGoldenLM(t *testing.T) {
@@ -88,7 +74,7 @@ func TestGoldenLM(t *testing.T) {
 		require.NoError(t, err)
 		defer f.Close()
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".json"), func(t *testing.T) {
-			for name, be := range checkBackends(t) {
+			for name, be := range picktest.Backends(t, 2) {
 				t.Run(name, func(t *testing.T) { golden(t, g, f, be) })
 			}
 		})
@@ -178,7 +164,7 @@ func golden(t *testing.T, g goldenCase, f *safetensors.File, be kernel.Backend) 
 		require.NoError(t, err)
 		require.InEpsilon(t, g.Loss, got.Loss, 1e-6, how)
 		for _, p := range l.Params {
-			sameGradient(t, how+" gradient of "+p.Name, f32("grad."+p.Name), p.G.At, 2e-5)
+			goldentest.Relative(t, how+" gradient of "+p.Name, f32("grad."+p.Name), p.G.At, 2e-5)
 		}
 		step := next(1)
 		for i, want := range g.Losses {
@@ -227,16 +213,4 @@ func near(t *testing.T, name string, want []float32, got func(int) float64, tol 
 		worst = math.Max(worst, math.Abs(float64(w)-got(i)))
 	}
 	require.LessOrEqual(t, worst, tol*largest, name)
-}
-
-// sameGradient compares by relative L2 norm.
-func sameGradient(t *testing.T, name string, want []float32, got func(int) float64, tol float64) {
-	t.Helper()
-	var num, den float64
-	for i, w := range want {
-		d := float64(w) - got(i)
-		num += d * d
-		den += float64(w) * float64(w)
-	}
-	require.LessOrEqual(t, math.Sqrt(num), tol*math.Sqrt(den)+1e-12, name)
 }

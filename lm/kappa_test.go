@@ -11,6 +11,7 @@ import (
 	"deeploop/deeploop"
 	"deeploop/internal/checkpoint"
 	"deeploop/internal/kernel"
+	"deeploop/internal/kernel/pick/picktest"
 	"deeploop/internal/kernel/ref"
 )
 
@@ -129,7 +130,7 @@ func TestKappaViewSharesWeights(t *testing.T) {
 // Training is the same, bit for bit, with kappa_steps on and off.
 func TestKappaDoesNotDisturbTraining(t *testing.T) {
 	for _, act := range []kernel.DType{kernel.Float32, kernel.BFloat16} {
-		for _, be := range checkBackends(t) {
+		for _, be := range picktest.Backends(t, 2) {
 			var want [][]byte
 			for _, every := range []int{0, 2} {
 				c := tiny()

@@ -9,13 +9,14 @@ import (
 	"deeploop/deeploop"
 	"deeploop/internal/graph"
 	"deeploop/internal/kernel"
+	"deeploop/internal/kernel/pick/picktest"
 	"deeploop/internal/kernel/ref"
 )
 
 // Losses, gradients and weights over some steps equal those of one graph bit
 // for bit: each sum has the same terms in the same order.
 func TestRecomputeEqualsFlat(t *testing.T) {
-	for name, be := range checkBackends(t) {
+	for name, be := range picktest.Backends(t, 2) {
 		for _, act := range []kernel.DType{kernel.Float32, kernel.BFloat16} {
 			t.Run(name+" "+act.String(), func(t *testing.T) {
 				eachVariant(t, func(t *testing.T, c TrainConfig) {

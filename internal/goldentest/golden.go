@@ -4,6 +4,7 @@ package goldentest
 
 import (
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -136,4 +137,19 @@ func Partner(path, word, other, ext string) string {
 	dir, base := filepath.Split(path)
 	base, _, _ = strings.Cut(base, ".")
 	return dir + strings.Replace(base, word, other, 1) + ext
+}
+
+// Relative fails the test where got, by element, is further from want than tol of
+// its norm (both Euclidean).
+func Relative(t testing.TB, name string, want []float32, got func(i int) float64, tol float64) {
+	t.Helper()
+	var off, norm float64
+	for i, w := range want {
+		d := float64(w) - got(i)
+		off += d * d
+		norm += float64(w) * float64(w)
+	}
+	if off, most := math.Sqrt(off), tol*math.Sqrt(norm)+1e-12; !(off <= most) {
+		t.Fatalf("%s: off by %g in all, expected at most %g", name, off, most)
+	}
 }
