@@ -11,7 +11,7 @@ type Options struct {
 	Version string           // of the program
 	Now     func() time.Time // the clock, required
 	Log     *slog.Logger     // a line per request; nothing by default
-	Seed    uint64           // where seeds of requests without one begin
+	Seed    uint64           // where seeds of prompts without one begin
 
 	MaxBody        int64 // bytes of a request's body, 1 MiB
 	MaxPrompts     int   // prompts in a request, 64

@@ -179,6 +179,9 @@ func (s *Server) work(r *completionRequest) (*work, error) {
 	}
 	add := func(i int, ids []int32, text string) error {
 		base.Prompt = ids
+		if r.Seed == nil { // each prompt's own, also of requests that come together
+			base.Seed = s.Seed + s.seeds.Add(1) - 1
+		}
 		if base.MaxTokens, err = s.room(i, ids, r.MaxTokens); err != nil {
 			return err
 		}
@@ -244,9 +247,6 @@ func (s *Server) sampling(r *completionRequest) (decode.Sampling, error) {
 	p := decode.Sampling{
 		Temperature: valueOr(r.Temperature, 1), TopK: max(0, valueOr(r.TopK, 0)), TopP: valueOr(r.TopP, 1),
 		Seed: uint64(valueOr(r.Seed, 0)),
-	}
-	if r.Seed == nil {
-		p.Seed = s.Seed + s.requests.Load()
 	}
 	if p.TopP == 0 {
 		return p, badRequest("top_p", "top_p is 0, expected more than 0 and at most 1")

@@ -326,6 +326,17 @@ func TestSeeds(t *testing.T) {
 	require.Equal(t, text(`,"temperature":0`), text(`,"seed":3,"top_p":1e-9`))
 	both := s.complete(`{"prompt":["hello","hello"],"max_tokens":20,"logprobs":0,"seed":7}`)
 	require.Equal(t, text(`,"seed":7`), both.Choices[1].Logprobs.join(), "as if alone")
+	both = s.complete(`{"prompt":["hello","hello"],"max_tokens":20,"logprobs":0}`)
+	require.NotEqual(t, both.Choices[0].Logprobs.join(), both.Choices[1].Logprobs.join(), "prompts without a seed differ")
+	drawn := make(chan string, 8) // of requests that are there at once
+	for range cap(drawn) {
+		go func() { drawn <- text("") }()
+	}
+	seen := map[string]bool{}
+	for range cap(drawn) {
+		seen[<-drawn] = true
+	}
+	require.Len(t, seen, cap(drawn))
 }
 
 func (l *choiceLogprobs) join() string { return strings.Join(l.Tokens, "|") }

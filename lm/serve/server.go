@@ -28,6 +28,7 @@ type Server struct {
 	model      chan struct{} // held by the request that has the model
 	parsers    chan struct{} // held while a body is taken apart, which needs many times its size
 	requests   atomic.Uint64
+	seeds      atomic.Uint64 // given to prompts without one
 	ending     atomic.Bool
 }
 
