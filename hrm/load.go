@@ -1,6 +1,8 @@
 package hrm
 
 import (
+	"cmp"
+
 	"deeploop/augment"
 	"deeploop/deeploop"
 	"deeploop/internal/checkpoint"
@@ -29,16 +31,13 @@ type Depth struct {
 }
 
 // AtDepth returns the architecture with another depth for evaluation. alpha of
-// the residual rule stays that of training, whatever N would be at that depth.
+// the residual rule stays that of training, whatever N would be at that depth,
+// and so does beta, which the weights have been multiplied by.
 func (c Config) AtDepth(d Depth) Config {
 	if deeploop.Placement(c.Placement).Scaled() {
-		n := c.EffectiveDepth()
-		if c.AlphaH == 0 {
-			c.AlphaH = deeploop.Rule{P: c.PH, N: n}.Alpha()
-		}
-		if c.AlphaL == 0 {
-			c.AlphaL = deeploop.Rule{P: c.PL, N: n}.Alpha()
-		}
+		h, l := deeploop.Rule{P: c.PH, N: c.EffectiveDepth()}, deeploop.Rule{P: c.PL, N: c.EffectiveDepth()}
+		c.AlphaH, c.BetaH = cmp.Or(c.AlphaH, h.Alpha()), cmp.Or(c.BetaH, h.Beta())
+		c.AlphaL, c.BetaL = cmp.Or(c.AlphaL, l.Alpha()), cmp.Or(c.BetaL, l.Beta())
 	}
 	for _, f := range []struct {
 		to   *int

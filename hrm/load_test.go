@@ -11,9 +11,9 @@ import (
 	"deeploop/internal/kernel/ref"
 )
 
-// alpha stays that of training when depth changes at evaluation, while the
-// result does change.
-func TestAlphaStaysAtAnotherDepth(t *testing.T) {
+// alpha and beta stay those of training when depth changes at evaluation, while
+// the result does change.
+func TestAlphaAndBetaStayAtAnotherDepth(t *testing.T) {
 	for _, placement := range []string{PlacementDeepLoop, PlacementDeepNorm, PlacementPostNorm, PlacementPreNorm} {
 		c := tiny().Arch
 		c.Placement = placement
@@ -26,9 +26,11 @@ func TestAlphaStaysAtAnotherDepth(t *testing.T) {
 		require.NotEqual(t, c.EffectiveDepth(), deep.EffectiveDepth())
 		m, err := NewModel(deep, kernel.Float32, 1)
 		require.NoError(t, err, placement)
-		require.Equal(t, trained.H.Residual.Alpha, m.H.Residual.Alpha)
-		require.Equal(t, trained.L.Residual.Alpha, m.L.Residual.Alpha)
-		require.Equal(t, c, func() Config { same := c.AtDepth(Depth{}); same.AlphaH, same.AlphaL = c.AlphaH, c.AlphaL; return same }())
+		require.Equal(t, []float64{trained.H.Residual.Alpha, trained.H.Beta}, []float64{m.H.Residual.Alpha, m.H.Beta})
+		require.Equal(t, []float64{trained.L.Residual.Alpha, trained.L.Beta}, []float64{m.L.Residual.Alpha, m.L.Beta})
+		same := c.AtDepth(Depth{})
+		same.AlphaH, same.AlphaL, same.BetaH, same.BetaL = c.AlphaH, c.AlphaL, c.BetaH, c.BetaL
+		require.Equal(t, c, same)
 
 		// With the trained weights the deeper model gives other logits.
 		for i, p := range m.Params() {

@@ -1,6 +1,7 @@
 package lm
 
 import (
+	"cmp"
 	"math"
 
 	"deeploop/deeploop"
@@ -146,10 +147,12 @@ func (c Config) hiddenStd(out, in int, residual bool) float64 {
 const embedStd = 0.02
 
 // AtLoops returns the architecture with another loop count for evaluation.
-// alpha stays that of training, whatever the rule would give.
+// alpha stays that of training, whatever the rule would give, and so does beta,
+// which the weights have been multiplied by.
 func (c Config) AtLoops(loops int) Config {
-	if deeploop.Placement(c.Placement).Scaled() && c.Alpha == 0 {
-		c.Alpha = deeploop.Rule{P: c.P, N: c.Depth()}.Alpha()
+	if deeploop.Placement(c.Placement).Scaled() {
+		rule := deeploop.Rule{P: c.P, N: c.Depth()}
+		c.Alpha, c.Beta = cmp.Or(c.Alpha, rule.Alpha()), cmp.Or(c.Beta, rule.Beta())
 	}
 	c.Loops = loops
 	return c

@@ -83,8 +83,9 @@ func TestTokensPerStepOfThePaper(t *testing.T) {
 	}
 }
 
-// Another loop count keeps alpha, whatever the rule would give.
-func TestAtLoopsKeepsAlpha(t *testing.T) {
+// Another loop count keeps alpha, and the beta that the weights were drawn
+// with, whatever the rule would give.
+func TestAtLoopsKeepsAlphaAndBeta(t *testing.T) {
 	for _, p := range []deeploop.Placement{deeploop.DeepLoop, deeploop.DeepNorm, deeploop.PreNorm, deeploop.PostNorm} {
 		c := tiny()
 		place(p)(&c)
@@ -95,15 +96,17 @@ func TestAtLoopsKeepsAlpha(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, loops, other.Config.Loops)
 			require.Equal(t, trained.Blocks.Residual, other.Blocks.Residual)
-			require.Equal(t, trained.Config, other.Config.AtLoops(c.Arch.Loops).withAlpha(trained.Config.Alpha))
+			require.Equal(t, trained.Blocks.Beta, other.Blocks.Beta)
+			back := other.Config.AtLoops(c.Arch.Loops)
+			back.Alpha, back.Beta = trained.Config.Alpha, trained.Config.Beta
+			require.Equal(t, trained.Config, back)
 		}
 	}
 	c := tiny().Arch
-	c.Alpha = 7
+	c.Alpha, c.Beta = 7, .5
 	require.Equal(t, 7., c.AtLoops(9).Alpha, "alpha that was set stays")
+	require.Equal(t, .5, c.AtLoops(9).Beta, "and so does beta")
 }
-
-func (c Config) withAlpha(a float64) Config { c.Alpha = a; return c }
 
 func TestValidateNamesKeyFoundAndExpected(t *testing.T) {
 	nan := math.NaN()
