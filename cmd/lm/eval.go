@@ -38,8 +38,9 @@ func newEvalCmd(s *cli.Streams) *cobra.Command {
 bits per byte of text, at one or several loop counts. The text is cut into
 windows of the model's context; every token but the first is predicted once.
 
-With --suite the model answers multiple-choice questions too, and no others
-than these are measured unless --data is given (lm suite has more to choose).
+With --suite the model answers multiple-choice questions too, at the first of
+the loop counts, and no others than these are measured unless --data is given
+(lm suite has more to choose).
 
 --dump-logits writes the token ids [B, T] and logits [B, T, V] of the first
 batch, at the first of the loop counts, for checks in other frameworks.`,

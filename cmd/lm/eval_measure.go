@@ -90,7 +90,7 @@ func (e *evaluation) measure(ctx context.Context) error {
 	}
 	var err error
 	r := &e.report
-	if e.model, r.Weights, err = lm.LoadModel(e.ck, e.config.Arch, e.choice.Precision, e.o.model.weights); err != nil {
+	if e.model, r.Weights, err = lm.LoadModel(e.ck, e.config.Arch.AtLoops(e.loops[0]), e.choice.Precision, e.o.model.weights); err != nil {
 		return err
 	}
 	r.Checkpoint, r.Step = e.ck.Dir(), e.ck.Step()
@@ -126,8 +126,7 @@ func (e *evaluation) losses(ctx context.Context, batch int) error {
 	return err
 }
 
-// askSuites asks all suites at each number of shots, at the loop count of the
-// training.
+// askSuites asks all suites at each number of shots, at the first loop count.
 func (e *evaluation) askSuites(ctx context.Context) error {
 	if len(e.suites) == 0 {
 		return nil

@@ -221,6 +221,20 @@ func TestEvalAsksSuites(t *testing.T) {
 	require.Contains(t, out, "questions")
 	_, errs := succeed(t, "eval", "--run", "runs/a", "--suite", "sample", "--shots", "100", "--quiet")
 	require.Contains(t, errs, "sample: 100 shots asked for, there are 31 examples: 31 used")
+	writeModel(t, "base", func(c *lm.Config) { c.Placement, c.P, c.InnerNorm = "prenorm", 0, false })
+	succeed(t, "import", "base", "--run", "runs/base")
+	found := map[float64]bool{}
+	for _, loops := range []string{"1", "2", "5", "9"} {
+		var e evalReport
+		out, _ = succeed(t, "eval", "--run", "runs/base", "--suite", "sample", "--loops", loops+",3", "--json", "--quiet")
+		require.NoError(t, json.Unmarshal([]byte(out), &e))
+		var want suiteReport
+		out, _ = succeed(t, "suite", "--run", "runs/base", "--loops", loops, "--json", "--quiet")
+		require.NoError(t, json.Unmarshal([]byte(out), &want))
+		require.Equal(t, want.MeanAccuracyNorm, e.Suites[0].MeanAccuracyNorm, "the first loop count is that of the suites: %s", loops)
+		found[want.MeanAccuracyNorm] = true
+	}
+	require.Greater(t, len(found), 1, "loop counts make a difference")
 	refuse(t, "no such file", "eval", "--run", "runs/a", "--suite", "none.jsonl")
 	refuse(t, "data is a folder, expected a file", "suite", "--run", "runs/a", "--suite", "data")
 	refuse(t, "--shots holds -1", "eval", "--run", "runs/a", "--suite", "sample", "--shots", "-1")
