@@ -197,7 +197,7 @@ func TestTrainNeverTouchesARunUnasked(t *testing.T) {
 	require.Contains(t, msg, "--resume")
 	require.Contains(t, msg, "--force")
 	msg = fails(t, cli.ExitUsage, args+"--resume --lr 0.5 --loops 3")
-	require.Contains(t, msg, "lr: 0.001, now 0.5")
+	require.Contains(t, msg, "lr: 0.01, now 0.5")
 	require.Contains(t, msg, "arch.loops: 2, now 3")
 	require.Equal(t, before, digest(t, "runs/a"))
 	ok(t, args+"--seed 9 --force")
