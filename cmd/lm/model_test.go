@@ -116,6 +116,7 @@ func TestExportAndImportRoundTrip(t *testing.T) {
 func TestImportSaysWhatIsWrong(t *testing.T) {
 	useFolder(t)
 	refuse(t, "exists already and is not empty", "import", "exported", "--run", "runs/a")
+	refuse(t, "it holds the weights of step 7 alone", "train", "--run", "runs/a", "--resume", "--data", "data/bytes")
 	refuse(t, "--run is missing", "import", "exported")
 	refuse(t, "name one exported model", "import", "--run", "runs/b")
 	refuse(t, "no such file", "import", "nowhere", "--run", "runs/b")

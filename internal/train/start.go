@@ -105,6 +105,10 @@ func (l *loop) fits(ck *checkpoint.Reader) (fresh []string, err error) {
 	if have.Kind != want.Kind {
 		return nil, cli.Usagef("resume from %s: it holds a model of kind %q, this command trains %q", ck.Dir(), have.Kind, want.Kind)
 	}
+	if ck.Step() > 0 && !ck.HasGroup(checkpoint.Optimizer) {
+		return nil, cli.Usagef("resume from %s: it holds the weights of step %d alone, as an imported model does, and what training needs besides is not there; it can be used, not trained on",
+			ck.Dir(), ck.Step())
+	}
 	if ck.Step() > l.o.Steps {
 		return nil, cli.Usagef("resume from %s: it is at step %d, beyond the schedule's %d steps; raise --steps", ck.Dir(), ck.Step(), l.o.Steps)
 	}
