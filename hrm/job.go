@@ -2,7 +2,6 @@ package hrm
 
 import (
 	"context"
-	"slices"
 
 	"deeploop/augment"
 	"deeploop/internal/checkpoint"
@@ -162,15 +161,9 @@ func (m *Model) weights(s *checkpoint.Set) {
 	s.Tensor(checkpoint.Weights, "L_init", []int{d}, m.LInit)
 }
 
-// Restored marks the weights as changed after State was overwritten. Averages
-// that were not start at the weights.
+// Restored brings along what is derived from a State that was overwritten.
 func (j *Job) Restored(fresh ...string) error {
-	for _, p := range j.Model.Params() {
-		p.Changed()
-	}
-	if j.EMA != nil && slices.Contains(fresh, checkpoint.EMA) {
-		j.EMA.Restart(j.backend, j.Params)
-	}
+	train.AdamRestored(j.backend, j.Params, j.EMA, fresh)
 	return nil
 }
 

@@ -3,7 +3,6 @@ package lm
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"deeploop/internal/checkpoint"
 	"deeploop/internal/kernel"
@@ -165,15 +164,9 @@ func (m *Model) State(s *checkpoint.Set) {
 	}
 }
 
-// Restored marks the weights as changed after State was overwritten. Averages
-// that were not start at the weights.
+// Restored brings along what is derived from a State that was overwritten.
 func (j *Job) Restored(fresh ...string) error {
-	for _, p := range j.Model.Params() {
-		p.Changed()
-	}
-	if j.EMA != nil && slices.Contains(fresh, checkpoint.EMA) {
-		j.EMA.Restart(j.backend, j.Params)
-	}
+	train.AdamRestored(j.backend, j.Params, j.EMA, fresh)
 	return nil
 }
 

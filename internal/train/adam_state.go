@@ -1,7 +1,10 @@
 package train
 
 import (
+	"slices"
+
 	"deeploop/internal/checkpoint"
+	"deeploop/internal/kernel"
 	"deeploop/internal/optim"
 )
 
@@ -15,5 +18,16 @@ func AdamState(s *checkpoint.Set, params []optim.Param, shape func(i int) []int,
 		if ema != nil {
 			s.Tensor(checkpoint.EMA, p.Name, shape(i), ema.Avg[i])
 		}
+	}
+}
+
+// AdamRestored is Trainer.Restored for what AdamState and the weights list:
+// weights have changed, and averages that were not loaded start at them.
+func AdamRestored(b kernel.Backend, params []optim.Param, ema *optim.EMA, fresh []string) {
+	for i := range params {
+		params[i].Wrote()
+	}
+	if ema != nil && slices.Contains(fresh, checkpoint.EMA) {
+		ema.Restart(b, params)
 	}
 }
