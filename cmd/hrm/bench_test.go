@@ -2,16 +2,14 @@ package main
 
 import (
 	"encoding/json"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"deeploop/internal/cli"
 	"deeploop/internal/command"
+	"deeploop/internal/command/commandtest"
 	"deeploop/internal/kernel/pick"
 )
 
@@ -126,25 +124,6 @@ func TestBenchRefusals(t *testing.T) {
 	}
 }
 
-// Ctrl-C ends with what was measured, and code 130.
 func TestBenchInterrupted(t *testing.T) {
-	c := hrmProgram.Process("bench --preset testing --seconds 100000 --steps 1000000 --json --threads 1 --kernel ref")
-	t.Chdir(t.TempDir())
-	errs, err := os.Create("errors")
-	require.NoError(t, err)
-	defer errs.Close()
-	var out strings.Builder
-	c.Stdout, c.Stderr = &out, errs
-	require.NoError(t, c.Start())
-	require.Eventually(t, func() bool { return strings.Contains(readFile(t, "errors"), "training steps ") }, 30*time.Second, 5*time.Millisecond)
-	require.NoError(t, c.Process.Signal(os.Interrupt))
-	var exit *exec.ExitError
-	require.ErrorAs(t, c.Wait(), &exit)
-	require.Equal(t, cli.ExitInterrupted, exit.ExitCode(), readFile(t, "errors"))
-	require.Contains(t, readFile(t, "errors"), "interrupted after ")
-	var d map[string]any
-	require.NoError(t, json.Unmarshal([]byte(out.String()), &d))
-	require.Equal(t, true, d["interrupted"])
-	require.NotNil(t, d["train_step_s"])
-	require.Contains(t, d, "eval_segment_s")
+	commandtest.BenchInterrupted(t, hrmProgram, "eval_segment_s")
 }

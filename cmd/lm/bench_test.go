@@ -2,8 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -109,23 +107,4 @@ func TestBenchRefusals(t *testing.T) {
 	}
 }
 
-// Ctrl-C ends with what was measured, and code 130.
-func TestBenchInterrupted(t *testing.T) {
-	c := lmProgram.Process("bench --preset testing --seconds 100000 --steps 1000000 --json --threads 1 --kernel ref")
-	t.Chdir(t.TempDir())
-	errs, err := os.Create("errors")
-	require.NoError(t, err)
-	defer errs.Close()
-	var out strings.Builder
-	c.Stdout, c.Stderr = &out, errs
-	require.NoError(t, c.Start())
-	commandtest.Appears(t, "errors", "training steps ")
-	require.NoError(t, c.Process.Signal(os.Interrupt))
-	var exit *exec.ExitError
-	require.ErrorAs(t, c.Wait(), &exit)
-	require.Equal(t, cli.ExitInterrupted, exit.ExitCode(), readFile(t, "errors"))
-	require.Contains(t, readFile(t, "errors"), "interrupted after ")
-	var d map[string]any
-	require.NoError(t, json.Unmarshal([]byte(out.String()), &d))
-	require.Equal(t, true, d["interrupted"])
-}
+func TestBenchInterrupted(t *testing.T) { commandtest.BenchInterrupted(t, lmProgram, "eval_batch_s") }
