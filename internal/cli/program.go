@@ -23,7 +23,11 @@ func Run(root *cobra.Command, args []string, s *Streams) int {
 	root.SetArgs(args)
 	err := root.Execute()
 	if err != nil {
-		fmt.Fprintf(s.Err, "%s: %s\n", root.Name(), printable(err.Error()+missing(err)))
+		if text := err.Error() + missing(err); s.JSON() {
+			s.Log().Error(text)
+		} else {
+			fmt.Fprintf(&screen{s.logging(), s.Err}, "%s: %s\n", root.Name(), printable(text))
+		}
 	}
 	return ExitCode(err)
 }

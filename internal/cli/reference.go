@@ -22,6 +22,10 @@ func Reference(root *cobra.Command, configuration string) string {
 	})
 	fmt.Fprintf(&b, "\n```\n%s\n```\n", plainExample(root.Example))
 	b.WriteString("\n" + exitCodes)
+	if f := root.PersistentFlags(); f.HasAvailableFlags() {
+		fmt.Fprintf(&b, "\n%s:\n", allCommands)
+		describeFlags(&b, f)
+	}
 	eachCommand(root, func(c *cobra.Command) {
 		if c != root && !c.Hidden && c.HasExample() {
 			describeCommand(&b, c, configuration)
@@ -37,12 +41,25 @@ func describeCommand(b *strings.Builder, c *cobra.Command, configuration string)
 	}
 	fmt.Fprintf(b, "\n## %s\n\n%s\n\n```\n%s\n```\n", c.CommandPath(), paragraphs(long), plainExample(c.Example))
 	grouped := false
-	head := "\n| flag | default | meaning |\n| --- | --- | --- |\n"
+	own := pflag.NewFlagSet("", pflag.ContinueOnError)
+	own.SortFlags = c.Flags().SortFlags
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if len(f.Annotations[groupKey]) > 0 {
 			grouped = true
-			return
+		} else {
+			own.AddFlag(f)
 		}
+	})
+	describeFlags(b, own)
+	if grouped {
+		fmt.Fprintf(b, "\nEvery key of the [configuration](%s) is a flag too.\n", configuration)
+	}
+}
+
+// describeFlags is a table.
+func describeFlags(b *strings.Builder, flags *pflag.FlagSet) {
+	head := "\n| flag | default | meaning |\n| --- | --- | --- |\n"
+	flags.VisitAll(func(f *pflag.Flag) {
 		if f.Hidden || f.Name == "help" {
 			return
 		}
@@ -54,9 +71,6 @@ func describeCommand(b *strings.Builder, c *cobra.Command, configuration string)
 		}
 		fmt.Fprintf(b, "| `--%s%s` | %s | %s |\n", f.Name, takes, defaultOf(f), cell(meaning))
 	})
-	if grouped {
-		fmt.Fprintf(b, "\nEvery key of the [configuration](%s) is a flag too.\n", configuration)
-	}
 }
 
 // paragraphs makes indented lines blocks of their own and joins no others.

@@ -12,6 +12,7 @@ import (
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
+	log      *logging // how messages look; nil: plain lines
 }
 
 // Standard returns the process's own streams.
@@ -21,4 +22,17 @@ func Standard() *Streams { return &Streams{In: os.Stdin, Out: os.Stdout, Err: os
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// Width is the number of columns of a terminal, 0 where w is none.
+func Width(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
 }

@@ -49,6 +49,9 @@ func usage(c *cobra.Command) error {
 		}
 		groups[heading].AddFlag(f)
 	})
+	if inherited := c.InheritedFlags(); inherited.HasAvailableFlags() {
+		headings, groups[allCommands] = append(headings, allCommands), inherited
+	}
 	for _, h := range headings {
 		if groups[h] != nil && groups[h].HasAvailableFlags() {
 			fmt.Fprintf(&b, "\n%s:\n%s", h, groups[h].FlagUsages())
