@@ -1,11 +1,16 @@
 package runlog
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
+
+	"deeploop/internal/wording"
 )
 
 // Item is a metric shown in the progress line.
@@ -17,10 +22,11 @@ type Item struct {
 
 // Progress tells a person how a run is doing: on a terminal in one line that
 // is rewritten, otherwise in a line every few seconds. The zero value, and a
-// nil Progress, say nothing.
+// nil Progress, say nothing. Several goroutines may report.
 type Progress struct {
 	W        io.Writer
 	Terminal bool             // W is a terminal
+	Width    func() int       // of the terminal; nil: unknown
 	Quiet    bool             // only warnings
 	Now      func() time.Time // the clock
 	Every    time.Duration    // between lines without a terminal; 0 means 5 s
@@ -29,13 +35,20 @@ type Progress struct {
 	Unit     string           // what is counted per second; "" means tok
 	// Speed says more about so many tokens per second, nothing with "".
 	Speed func(tokens float64) string
+	// Patience is how long a count stays unsaid.
+	Patience time.Duration
+	// Log, if set, takes the lines that stay. It calls Clear before it writes to
+	// a terminal.
+	Log *slog.Logger
 
+	mu     sync.Mutex
 	mark   time.Time // when the last step or pause ended
 	shown  time.Time // when the last line was written
 	width  int       // of the line on the terminal
 	sec    float64   // decaying sums over the last steps
 	steps  float64
 	tokens float64
+	doing  doing
 }
 
 // decay of the sums per step: an average over about 20 steps.
@@ -47,6 +60,8 @@ func (p *Progress) Begin() {
 	if p.off() {
 		return
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.mark = p.Now()
 }
 
@@ -56,16 +71,18 @@ func (p *Progress) Step(step, total int, m Metrics, tokens int) {
 	if p.off() {
 		return
 	}
-	now := p.Now()
-	if !p.mark.IsZero() {
-		p.sec = p.sec*decay + now.Sub(p.mark).Seconds()
-		p.steps = p.steps*decay + 1
-		p.tokens = p.tokens*decay + float64(tokens)
-	}
-	p.mark = now
-	if p.due(now, step == total) {
-		p.line(p.stepLine(step, total, m))
-	}
+	p.show(func(now time.Time) (string, bool) {
+		if !p.mark.IsZero() {
+			p.sec = p.sec*decay + now.Sub(p.mark).Seconds()
+			p.steps = p.steps*decay + 1
+			p.tokens = p.tokens*decay + float64(tokens)
+		}
+		p.mark = now
+		if !p.due(now, step == total) {
+			return "", false
+		}
+		return p.stepLine(step, total, m), true
+	})
 }
 
 func (p *Progress) stepLine(step, total int, m Metrics) string {
@@ -86,10 +103,14 @@ func (p *Progress) stepLine(step, total int, m Metrics) string {
 			parts = append(parts, "ETA "+duration(p.sec/p.steps*float64(total-step)))
 		}
 	}
-	if p.Memory != nil {
-		parts = append(parts, "mem "+short(float64(p.Memory()))+"B")
+	return strings.Join(append(parts, p.memory()...), "  ")
+}
+
+func (p *Progress) memory() []string {
+	if p.Memory == nil {
+		return nil
 	}
-	return strings.Join(parts, "  ")
+	return []string{"mem " + short(float64(p.Memory())) + "B"}
 }
 
 func (p *Progress) values(m Metrics) []string {
@@ -110,22 +131,62 @@ func (p *Progress) values(m Metrics) []string {
 // Counter returns a function that reports how much of some other long work
 // (an evaluation) is done.
 func (p *Progress) Counter(what string) func(done, total int) {
+	count := p.counter(func(done, total int64) string {
+		return fmt.Sprintf("%s %d/%d  %.0f%%", what, done, total, share(done, total))
+	},
+		func(perSecond float64) string { return short(perSecond) + "/s" }, p.patience(0))
+	return func(done, total int) { count(int64(done), int64(total)) }
+}
+
+// Bytes returns a function that reports how many bytes are done of some long
+// work, or of one of its parts after the other.
+func (p *Progress) Bytes() func(what string, done, total int64) {
+	part, count := "", func(int64, int64) {}
+	return func(what string, done, total int64) {
+		if what != part {
+			part, count = what, p.counter(func(done, total int64) string {
+				return fmt.Sprintf("%s: %.0f%% of %s", what, share(done, total), wording.Bytes(uint64(total)))
+			}, func(perSecond float64) string { return wording.Bytes(uint64(perSecond)) + "/s" }, p.patience(time.Second))
+		}
+		count(done, total)
+	}
+}
+
+func (p *Progress) patience(least time.Duration) time.Duration {
+	if p == nil {
+		return least
+	}
+	return max(p.Patience, least)
+}
+
+func share(done, total int64) float64 { return 100 * float64(done) / float64(total) }
+
+// counter shows what is done, how fast, and for how long still, of work that
+// takes longer than patience.
+func (p *Progress) counter(what func(done, total int64) string, rate func(perSecond float64) string, patience time.Duration) func(done, total int64) {
 	if p.off() {
-		return func(int, int) {}
+		return func(int64, int64) {}
 	}
 	start, begun := p.Now(), false
-	return func(done, total int) {
-		now := p.Now()
-		// What has been shown to begin is shown to end.
-		if total <= 0 || !p.due(now, begun && done >= total) {
+	return func(done, total int64) {
+		if total <= 0 {
 			return
 		}
-		begun = true
-		s := fmt.Sprintf("%s %d/%d  %.0f%%", what, done, total, 100*float64(done)/float64(total))
-		if done > 0 && done < total {
-			s += "  ETA " + duration(now.Sub(start).Seconds()/float64(done)*float64(total-done))
-		}
-		p.line(s)
+		p.show(func(now time.Time) (string, bool) {
+			// What has been shown to begin is shown to end.
+			if now.Sub(start) < patience || !p.due(now, begun && done >= total) {
+				return "", false
+			}
+			begun = true
+			parts := []string{what(done, total)}
+			if seconds := now.Sub(start).Seconds(); done > 0 && seconds > 0 {
+				parts = append(parts, rate(float64(done)/seconds))
+				if done < total {
+					parts = append(parts, "ETA "+duration(seconds/float64(done)*float64(total-done)))
+				}
+			}
+			return strings.Join(append(parts, p.memory()...), "  "), true
+		})
 	}
 }
 
@@ -139,36 +200,58 @@ func (p *Progress) Metrics(what string, m Metrics) {
 // Notef writes a line that stays; quiet runs leave it out.
 func (p *Progress) Notef(format string, args ...any) {
 	if !p.off() {
-		p.keep(fmt.Sprintf(format, args...))
+		p.keep(slog.LevelInfo, fmt.Sprintf(format, args...))
 	}
 }
 
 // Warnf writes a line that stays, even in quiet runs.
 func (p *Progress) Warnf(format string, args ...any) {
 	if p != nil && p.W != nil {
-		p.keep("warning: " + fmt.Sprintf(format, args...))
+		p.keep(slog.LevelWarn, fmt.Sprintf(format, args...))
 	}
 }
 
 // Line shows a text of the caller's own, where one is due, until another line
 // takes its place.
 func (p *Progress) Line(text func() string) {
-	if !p.off() && p.due(p.Now(), false) {
-		p.line(text())
+	if p.off() {
+		return
 	}
+	p.show(func(now time.Time) (string, bool) {
+		if !p.due(now, false) {
+			return "", false
+		}
+		return strings.Join(append([]string{text()}, p.memory()...), "  "), true
+	})
 }
 
 // Clear removes a line that is being rewritten.
 func (p *Progress) Clear() {
-	if p != nil && p.width > 0 {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clear()
+}
+
+func (p *Progress) clear() {
+	if p.width > 0 {
 		fmt.Fprint(p.W, "\r", strings.Repeat(" ", p.width), "\r")
 		p.width = 0
 	}
 }
 
-// End finishes a line that is being rewritten.
+// End finishes a line that is being rewritten, and what was said to be waited
+// for.
 func (p *Progress) End() {
-	if p != nil && p.width > 0 {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waited()
+	if p.width > 0 {
 		fmt.Fprintln(p.W)
 		p.width = 0
 	}
@@ -177,10 +260,7 @@ func (p *Progress) End() {
 func (p *Progress) off() bool { return p == nil || p.W == nil || p.Quiet }
 
 func (p *Progress) due(now time.Time, last bool) bool {
-	every := p.Every
-	if every == 0 {
-		every = 5 * time.Second
-	}
+	every := p.every()
 	if p.Terminal {
 		every = 100 * time.Millisecond
 	}
@@ -191,19 +271,62 @@ func (p *Progress) due(now time.Time, last bool) bool {
 	return true
 }
 
-// line shows text that the next line replaces on a terminal.
-func (p *Progress) line(s string) {
-	if !p.Terminal {
-		fmt.Fprintln(p.W, s)
+func (p *Progress) every() time.Duration {
+	if p.Every == 0 {
+		return 5 * time.Second
+	}
+	return p.Every
+}
+
+// show writes the line that text returns, if any: the next one replaces it on a
+// terminal. Something goes on, so nothing is waited for.
+func (p *Progress) show(text func(now time.Time) (string, bool)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s, any := text(p.Now())
+	if !any {
 		return
 	}
+	p.waited()
+	if p.Terminal {
+		p.rewrite(s)
+	} else {
+		p.write(slog.LevelInfo, s)
+	}
+}
+
+// rewrite shows text in the line that is rewritten, cut to one.
+func (p *Progress) rewrite(s string) {
 	n := utf8.RuneCountInString(s)
+	if p.Width != nil {
+		if most := p.Width() - 1; most > 0 && n > most {
+			s, n = string([]rune(s)[:most]), most
+		}
+	}
 	fmt.Fprint(p.W, "\r", s, strings.Repeat(" ", max(0, p.width-n)))
 	p.width = n
 }
 
-func (p *Progress) keep(s string) {
-	p.Clear()
+// keep writes a line that stays.
+func (p *Progress) keep(level slog.Level, s string) {
+	if p.Terminal && p.Log != nil { // without the lock: it calls Clear
+		p.write(level, s)
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clear()
+	p.write(level, s)
+}
+
+func (p *Progress) write(level slog.Level, s string) {
+	if p.Log != nil {
+		p.Log.Log(context.Background(), level, s)
+		return
+	}
+	if level >= slog.LevelWarn {
+		s = "warning: " + s
+	}
 	fmt.Fprintln(p.W, s)
 }
 

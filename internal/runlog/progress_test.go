@@ -3,7 +3,10 @@ package runlog
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -91,7 +94,7 @@ func TestPausesDoNotCountAsSpeed(t *testing.T) {
 	p.Begin()
 	c.at = c.at.Add(time.Second)
 	p.Step(2, 9, nil, 100)
-	require.Contains(t, b.String(), "evaluate 10/40  25%  ETA 1m30s\nevaluate 40/40  100%\n")
+	require.Contains(t, b.String(), "evaluate 10/40  25%  0.333/s  ETA 1m30s  mem 812MB\nevaluate 40/40  100%  0.333/s  mem 812MB\n")
 	require.Contains(t, b.String(), "step 2/9  100 tok/s  ETA 7s")
 }
 
@@ -105,7 +108,11 @@ func TestCounterShowsItsEnd(t *testing.T) {
 		c.at = c.at.Add(time.Second)
 		count(done, 12)
 	}
-	require.Equal(t, "predicting 1/12  8%  ETA 11s\npredicting 6/12  50%  ETA 6s\npredicting 11/12  92%  ETA 1s\npredicting 12/12  100%\n", b.String())
+	require.Equal(t, `predicting 1/12  8%  1/s  ETA 11s  mem 812MB
+predicting 6/12  50%  1/s  ETA 6s  mem 812MB
+predicting 11/12  92%  1/s  ETA 1s  mem 812MB
+predicting 12/12  100%  1/s  mem 812MB
+`, b.String())
 }
 
 func TestQuietOnlyWarns(t *testing.T) {
@@ -160,4 +167,143 @@ func TestProgressLinesOfTheCaller(t *testing.T) {
 	require.Equal(t, "\rone\ra  \r \r", b.String())
 	(*Progress)(nil).Line(func() string { panic("nobody looks") })
 	(*Progress)(nil).Clear()
+}
+
+// A count that ends within the patience says nothing.
+func TestPatience(t *testing.T) {
+	var b bytes.Buffer
+	p, c := progress(&b)
+	p.Patience = time.Second
+	count := p.Counter("counting")
+	c.at = c.at.Add(999 * time.Millisecond)
+	count(1, 2)
+	require.Empty(t, b.String())
+	c.at = c.at.Add(time.Millisecond)
+	count(1, 2)
+	require.Equal(t, "counting 1/2  50%  1/s  ETA 1s  mem 812MB\n", b.String())
+}
+
+func TestBytesOfPartsOfTheWork(t *testing.T) {
+	var b bytes.Buffer
+	p, c := progress(&b)
+	p.Every, p.Memory = time.Nanosecond, nil
+	show := p.Bytes()
+	for _, part := range []string{"counting", "writing"} {
+		show(part, 0, 4e9)
+		c.at = c.at.Add(2 * time.Second)
+		show(part, 1e9, 4e9)
+		c.at = c.at.Add(6 * time.Second)
+		show(part, 4e9, 4e9)
+	}
+	require.Equal(t, `counting: 25% of 4.00 GB  500.0 MB/s  ETA 6s
+counting: 100% of 4.00 GB  500.0 MB/s
+writing: 25% of 4.00 GB  500.0 MB/s  ETA 6s
+writing: 100% of 4.00 GB  500.0 MB/s
+`, b.String())
+}
+
+// What is waited for is said seldom without a terminal, and no more once
+// something else is.
+func TestWaitingInLines(t *testing.T) {
+	var b bytes.Buffer
+	p, c := progress(&b)
+	p.Doing("reading")
+	stop := p.doing.stop
+	for range 41 {
+		c.at = c.at.Add(time.Second)
+		p.waiting(stop)
+	}
+	require.Equal(t, "reading  5s  mem 812MB\nreading  10s  mem 812MB\nreading  20s  mem 812MB\nreading  40s  mem 812MB\n", b.String())
+	p.Doing("writing")
+	c.at = c.at.Add(time.Hour)
+	p.waiting(stop)
+	require.NotContains(t, b.String(), "1h")
+	stop = p.doing.stop
+	p.Step(1, 2, nil, 0)
+	p.waiting(stop)
+	p.Doing("saving")
+	stop = p.doing.stop
+	c.at = c.at.Add(time.Hour)
+	p.End()
+	p.waiting(stop)
+	require.NotContains(t, b.String(), "writing")
+	require.NotContains(t, b.String(), "saving")
+}
+
+func TestWaitingOnATerminal(t *testing.T) {
+	var b bytes.Buffer
+	p, c := progress(&b)
+	p.Terminal, p.Memory = true, nil
+	p.Doing("reading")
+	p.waiting(p.doing.stop)
+	require.Empty(t, b.String(), "not worth a word yet")
+	c.at = c.at.Add(2 * time.Second)
+	p.waiting(p.doing.stop)
+	p.Doing("writing")
+	c.at = c.at.Add(3 * time.Second)
+	p.waiting(p.doing.stop)
+	p.End()
+	p.End()
+	require.Equal(t, "\rreading  2s\r           \r\rwriting  3s\r           \r", b.String(), "nothing stays")
+}
+
+// The ticks of what is waited for come by themselves.
+func TestWaitingTicks(t *testing.T) {
+	b := &syncBuffer{}
+	p := &Progress{W: b, Every: time.Millisecond, Now: time.Now}
+	p.Doing("reading")
+	require.Eventually(t, func() bool { return strings.Contains(b.String(), "reading  ") }, 10*time.Second, 10*time.Millisecond)
+	p.End()
+}
+
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(b)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+func TestLinesAreCutToTheTerminal(t *testing.T) {
+	var b bytes.Buffer
+	p, _ := progress(&b)
+	p.Terminal, p.Memory, p.Width = true, nil, func() int { return 6 }
+	p.Line(func() string { return "grün und gelb" })
+	require.Equal(t, "\rgrün ", b.String())
+}
+
+// Lines that stay go to the log, which clears the line that does not.
+func TestLinesThatStayGoToTheLog(t *testing.T) {
+	var b bytes.Buffer
+	p, _ := progress(&b)
+	p.Terminal, p.Memory = true, nil
+	p.Log = slog.New(slog.NewTextHandler(clearing{p, &b}, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+	p.Line(func() string { return "ab" })
+	p.Notef("saved")
+	p.Warnf("full")
+	require.Equal(t, "\rab\r  \rlevel=INFO msg=saved\nlevel=WARN msg=full\n", b.String())
+}
+
+type clearing struct {
+	p *Progress
+	w io.Writer
+}
+
+func (c clearing) Write(b []byte) (int, error) {
+	c.p.Clear()
+	return c.w.Write(b)
 }
