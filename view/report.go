@@ -23,6 +23,8 @@ type ReportOptions struct {
 	Only     []string // these tasks, by name, and no others; nil: solved ones first
 	Copies   int      // copies of each task of a dataset
 	Examples int      // examples that the model runs
+	// Doing, if set, is told what goes on.
+	Doing func(what string)
 }
 
 // attentionBytes bounds the attention in a report.
@@ -106,6 +108,7 @@ func (r *report) gather() error {
 		return err
 	}
 	for _, it := range list.Items {
+		r.doing("gathering " + it.Path)
 		var err error
 		switch it.Kind {
 		case KindTasks:
@@ -125,6 +128,12 @@ func (r *report) gather() error {
 		}
 	}
 	return nil
+}
+
+func (r *report) doing(what string) {
+	if r.o.Doing != nil {
+		r.o.Doing(what)
+	}
 }
 
 // entry is a row of a list of any kind.
@@ -265,6 +274,7 @@ func (r *report) run(it itemView, items []itemView) error {
 
 // model runs examples: the first tests that are shown in full.
 func (r *report) model(it itemView, items []itemView) error {
+	r.doing("running the model of " + it.Path)
 	path := "/api/model/" + it.ID
 	var about struct {
 		Calls    []string

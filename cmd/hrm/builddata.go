@@ -5,13 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"deeploop/arc"
@@ -111,6 +108,9 @@ func buildDataRun(ctx context.Context, s *cli.Streams, opt buildDataOptions) err
 			return err
 		}
 	}
+	progress := command.NewProgress(s)
+	defer progress.End()
+	progress.Doing("reading tasks")
 	load := arc.Samples
 	if len(opt.inputs) > 0 {
 		load = func() (*arc.Corpus, error) { return arc.Load(opt.inputs...) }
@@ -124,11 +124,12 @@ func buildDataRun(ctx context.Context, s *cli.Streams, opt buildDataOptions) err
 	}
 	ctx, stop := train.OnInterrupt(command.OrBackground(ctx), func(os.Signal) {})
 	defer stop()
-	show := newByteProgress(s.Err, "building")
+	progress.Doing("drawing augmentations")
+	show := progress.Bytes()
 	m, err := augment.Build(ctx, corpus, opt.out, augment.BuildOptions{
-		Settings: opt.settings, Tasks: names, Force: opt.force, Progress: show.at, DiskFree: files.Free,
+		Settings: opt.settings, Tasks: names, Force: opt.force, Progress: func(done, total int64) { show("building", done, total) }, DiskFree: files.Free,
 	})
-	show.end()
+	progress.Clear()
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("build dataset %s: %w, nothing was left behind", opt.out, cli.ErrInterrupted)
 	}
@@ -136,10 +137,10 @@ func buildDataRun(ctx context.Context, s *cli.Streams, opt buildDataOptions) err
 		return err
 	}
 	for _, w := range m.Warnings {
-		fmt.Fprintln(s.Err, "warning:", w)
+		s.Warnf("%s", w)
 	}
 	if short := m.ShortSummary(); short != "" {
-		fmt.Fprintln(s.Err, "note:", short)
+		s.Infof("note: %s", short)
 	}
 	c := m.Counts
 	fmt.Fprintf(s.Out, "wrote %s\n", opt.out)
@@ -182,9 +183,11 @@ func verifyRun(ctx context.Context, s *cli.Streams, dir string, changed func(str
 	}
 	ctx, stop := train.OnInterrupt(command.OrBackground(ctx), func(os.Signal) {})
 	defer stop()
-	show := newByteProgress(s.Err, "verifying")
-	problems, err := augment.Verify(ctx, dir, show.at)
-	show.end()
+	progress := command.NewProgress(s)
+	defer progress.End()
+	show := progress.Bytes()
+	problems, err := augment.Verify(ctx, dir, func(done, total int64) { show("verifying", done, total) })
+	progress.Clear()
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("verify dataset %s: %w", dir, cli.ErrInterrupted)
 	}
@@ -203,51 +206,4 @@ func verifyRun(ctx context.Context, s *cli.Streams, dir string, changed func(str
 	}
 	fmt.Fprintf(s.Out, "%s is whole: %d files, dataset hash %s\n", dir, len(m.Files), m.DatasetHash)
 	return nil
-}
-
-// byteProgress shows how many bytes are done: a bar on a terminal, otherwise a
-// line now and then.
-type byteProgress struct {
-	w     io.Writer
-	what  string
-	bar   *progressbar.ProgressBar
-	tty   bool
-	start time.Time
-	shown time.Time
-}
-
-func newByteProgress(w io.Writer, what string) *byteProgress {
-	return &byteProgress{w: w, what: what, tty: cli.IsTerminal(w)}
-}
-
-// progressPause is the time between lines without a terminal.
-const progressPause = 5 * time.Second
-
-func (p *byteProgress) at(done, total int64) {
-	if p.tty {
-		if p.bar == nil {
-			p.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(p.w), progressbar.OptionSetDescription(p.what),
-				progressbar.OptionShowBytes(true), progressbar.OptionSetPredictTime(true), progressbar.OptionThrottle(100*time.Millisecond),
-				progressbar.OptionFullWidth(), progressbar.OptionClearOnFinish())
-		}
-		_ = p.bar.Set64(done) // a failing progress bar must not stop the work
-		return
-	}
-	now := time.Now()
-	if p.start.IsZero() {
-		p.start, p.shown = now, now
-	}
-	if now.Sub(p.shown) < progressPause || done == 0 {
-		return
-	}
-	p.shown = now
-	left := time.Duration(float64(now.Sub(p.start)) / float64(done) * float64(total-done))
-	fmt.Fprintf(p.w, "%s: %d%% of %.2f GB, ETA %s\n", p.what, 100*done/max(1, total), float64(total)/1e9, left.Round(time.Second))
-}
-
-// end clears the bar.
-func (p *byteProgress) end() {
-	if p.bar != nil {
-		_ = p.bar.Clear()
-	}
 }

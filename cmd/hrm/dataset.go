@@ -38,7 +38,7 @@ func openReasonerData(s *cli.Streams, dir string) (*augment.Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(s.Err, "warning: %s has no %s, so nothing tells whether it is whole\n", dir, augment.ManifestName)
+	s.Warnf("%s has no %s, so nothing tells whether it is whole", dir, augment.ManifestName)
 	return d, nil
 }
 
@@ -46,9 +46,8 @@ func openReasonerData(s *cli.Streams, dir string) (*augment.Dataset, error) {
 // makes when told nothing, and returns its folder.
 func buildSamples(ctx context.Context, s *cli.Streams) (string, error) {
 	dir := filepath.Join(command.DataFolder, fmt.Sprintf("arc-aug-%d", sampleNumAug))
-	fmt.Fprintf(s.Err, "no dataset below %s/: building %s of the sample tasks (hrm build-data makes others)\n", command.DataFolder, dir)
-	progress := &cli.Streams{In: s.In, Out: s.Err, Err: s.Err}
-	return dir, buildDataRun(ctx, progress, buildDataOptions{out: dir, settings: augment.Settings{
+	s.Infof("no dataset below %s/: building %s of the sample tasks (hrm build-data makes others)", command.DataFolder, dir)
+	return dir, buildDataRun(ctx, s.With(s.Lines(), s.Err), buildDataOptions{out: dir, settings: augment.Settings{
 		NumAug: sampleNumAug, Seed: 42, MaxGrid: sampleMaxGrid, DestOrder: augment.TrainFirst,
 	}})
 }
@@ -70,6 +69,6 @@ func warnOtherRows(s *cli.Streams, ck *checkpoint.Reader, d *augment.Dataset) {
 	if d.Manifest == nil || trained == "" || trained == d.Manifest.DatasetHash {
 		return
 	}
-	fmt.Fprintf(s.Err, "warning: checkpoint %s was trained on a dataset with hash %s, %s holds other rows (hash %s)\n",
+	s.Warnf("checkpoint %s was trained on a dataset with hash %s, %s holds other rows (hash %s)",
 		ck.Dir(), trained, d.Dir, d.Manifest.DatasetHash)
 }

@@ -36,8 +36,8 @@ type evalOptions struct {
 	weights       string
 	batch         int
 	depth         hrm.Depth
-	after         []int // also the answers after so many segments
-	quiet         bool
+	after         []int            // also the answers after so many segments
+	progress      *runlog.Progress // nil: one of its own
 	profile       bool
 	force         bool
 	compute       command.Compute
@@ -77,7 +77,6 @@ best checkpoint, and the average of the weights where the run kept one.`,
 	f.StringVar(&o.out, "out", "", "predictions `FILE` (default in the run's folder, below "+evalFolder+"/)")
 	f.BoolVar(&o.force, "force", false, "replace a FILE that is no predictions file too")
 	f.BoolVar(&o.profile, "profile", false, command.ProfileHelp)
-	f.BoolVar(&o.quiet, "quiet", false, "no progress")
 	o.compute.AddFlags(f, "that of the training")
 	return cmd
 }
@@ -139,6 +138,12 @@ func evaluate(ctx context.Context, s *cli.Streams, o evalOptions) (string, error
 	if err := c.Arch.CheckEvaluation(choice.Precision, batch, runlog.PhysicalBytes()); err != nil {
 		return "", err
 	}
+	progress := o.progress
+	if progress == nil {
+		progress = command.NewProgress(s, progressItems...)
+	}
+	defer progress.End()
+	progress.Doing("reading checkpoint " + ck.Dir())
 	m, weights, err := hrm.LoadModel(ck, c.Arch, choice.Precision, o.weights)
 	if err != nil {
 		return "", err
@@ -167,11 +172,10 @@ func evaluate(ctx context.Context, s *cli.Streams, o evalOptions) (string, error
 	if err != nil {
 		return "", err
 	}
-	if !o.quiet {
-		fmt.Fprintf(s.Err, "checkpoint %s: step %d, %s weights\n%s\n", ck.Dir(), ck.Step(), weights, describeDataset(d))
-		describeModel(s.Err, m)
-		fmt.Fprintf(s.Err, "%d test rows, %d segments each\n", loader.Rows(), c.Arch.HaltMaxSteps)
-	}
+	said := s.Lines()
+	fmt.Fprintf(said, "checkpoint %s: step %d, %s weights\n%s\n", ck.Dir(), ck.Step(), weights, describeDataset(d))
+	describeModel(said, m)
+	fmt.Fprintf(said, "%d test rows, %d segments each\n", loader.Rows(), c.Arch.HaltMaxSteps)
 	meta := predictions.Meta{
 		Dataset: d.Dir, Checkpoint: ck.Dir(), CheckpointDigest: digest, Step: int64(ck.Step()), Weights: weights,
 		HaltSteps: c.Arch.HaltMaxSteps, Augmentations: o.augmentations,
@@ -180,7 +184,7 @@ func evaluate(ctx context.Context, s *cli.Streams, o evalOptions) (string, error
 		meta.DatasetHash = d.Manifest.DatasetHash
 	}
 	made := command.MissingFolders(filepath.Dir(o.out))
-	progress := command.NewProgress(s, o.quiet, progressItems...)
+	progress.Doing("the first batch of rows")
 	count := prof.Batches(c.Arch.HaltMaxSteps, progress.Counter("predicting"))
 	start := time.Now()
 	metrics, err := hrm.Predict(ctx, segment, d, o.augmentations, o.out, meta, after, count)

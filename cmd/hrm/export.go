@@ -103,6 +103,9 @@ func exportRun(s *cli.Streams, o exportOptions) error {
 			return fmt.Errorf("export checkpoint %s: %w", ck.Dir(), err)
 		}
 	}
+	progress := command.NewProgress(s)
+	defer progress.End()
+	progress.Doing("reading checkpoint " + ck.Dir())
 	m, weights, err := hrm.LoadModel(ck, c.Arch, kernel.Float32, o.weights)
 	if err != nil {
 		return err
@@ -115,6 +118,7 @@ func exportRun(s *cli.Streams, o exportOptions) error {
 		return fmt.Errorf("export: %w", err)
 	}
 	var rounded float64
+	progress.Doing("writing " + o.out)
 	err = files.Write(o.out, func(w io.Writer) (err error) {
 		rounded, err = m.Export(w, e)
 		return err
@@ -122,6 +126,7 @@ func exportRun(s *cli.Streams, o exportOptions) error {
 	if err == nil {
 		err = files.WriteFile(beside, text)
 	}
+	progress.End()
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
 	}

@@ -110,6 +110,9 @@ func importRun(ctx context.Context, s *cli.Streams, o importOptions, path string
 	if err := c.Arch.CheckEvaluation(kernel.Float32, 1, runlog.PhysicalBytes()); err != nil {
 		return err
 	}
+	progress := command.NewProgress(s)
+	defer progress.End()
+	progress.Doing("reading " + path)
 	m, err := foreign.Model(c.Arch, o.resetTaskEmbeddings)
 	if err != nil {
 		return err
@@ -133,10 +136,12 @@ func importRun(ctx context.Context, s *cli.Streams, o importOptions, path string
 		err = errors.Join(err, run.Close())
 		os.Remove(o.run) // only succeeds on an empty folder, after a failure
 	}()
+	progress.Doing("writing " + o.run)
 	where, err := saveImported(o, path, c, m, d)
 	if err != nil {
 		return err
 	}
+	progress.End()
 	describeImport(s.Out, where, o, f, foreign, m)
 	return nil
 }
@@ -181,7 +186,7 @@ func importConfig(s *cli.Streams, o importOptions, path string, foreign *hrm.For
 		}
 	}
 	if o.settings.File != "" {
-		fmt.Fprintf(s.Err, "configuration: %s (%s)\n", o.settings.File, from)
+		s.Infof("configuration: %s (%s)", o.settings.File, from)
 	}
 	r, err := o.settings.Resolve(base)
 	if err != nil {

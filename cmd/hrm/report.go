@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -93,8 +94,12 @@ func reportRun(ctx context.Context, s *cli.Streams, o reportOptions, paths []str
 	if err != nil {
 		return err
 	}
-	server := view.New(found, viewSources(s, o.shownOptions, ""))
+	progress := command.NewProgress(s)
+	progress.Patience = time.Second
+	defer progress.End()
+	server := view.New(found, viewSources(s, progress, o.shownOptions, ""))
 	defer server.Close()
+	o.Doing = progress.Doing
 	var cuts []string
 	size := int64(0)
 	err = files.Write(o.out, func(w io.Writer) error {
@@ -103,6 +108,7 @@ func reportRun(ctx context.Context, s *cli.Streams, o reportOptions, paths []str
 		size = counted.n
 		return err
 	})
+	progress.End()
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return fmt.Errorf("write report: %w, nothing was written", cli.ErrInterrupted)
 	}
@@ -114,7 +120,7 @@ func reportRun(ctx context.Context, s *cli.Streams, o reportOptions, paths []str
 		did = "replaced"
 	}
 	for _, c := range cuts {
-		fmt.Fprintln(s.Err, "cut:", c)
+		s.Infof("cut: %s", c)
 	}
 	fmt.Fprintf(s.Out, "%s %s (%.1f MB)\n", did, o.out, float64(size)/1e6)
 	return nil

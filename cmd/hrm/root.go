@@ -38,6 +38,7 @@ func newRootCmd(s *cli.Streams) *cobra.Command {
 		command.NewCompletionCmd(s, program),
 		command.NewReferenceCmd(s, program, newTrainSettings().Schema, hrm.Presets(), hrm.Preset),
 	)
+	cli.AddLogFlags(root, s)
 	command.Complete(root, map[string][]string{"preset": hrm.Presets(), "placement": deeploop.Placements, "color": {"auto", "always", "never"}}, augment.ManifestName)
 	return root
 }

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"deeploop/hrm"
 	"deeploop/internal/cli"
+	"deeploop/internal/command"
 	"deeploop/internal/files"
 	"deeploop/voting"
 )
@@ -96,6 +98,9 @@ func scoreRun(s *cli.Streams, o scoreOptions) error {
 	if err := o.checkLadder(); err != nil {
 		return err
 	}
+	progress := command.NewProgress(s)
+	progress.Patience = time.Second
+	defer progress.End()
 	var r *report
 	var err error
 	if o.submission != "" && o.answers == "" {
@@ -111,8 +116,9 @@ func scoreRun(s *cli.Streams, o scoreOptions) error {
 	if o.answers != "" {
 		r, err = scoreAnswers(o)
 	} else {
-		r, err = scorePredictions(s, o)
+		r, err = scorePredictions(s, progress, o)
 	}
+	progress.End()
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"deeploop/internal/curves"
 	"deeploop/internal/files"
 	"deeploop/internal/predictions"
+	"deeploop/internal/runlog"
 	"deeploop/voting"
 )
 
@@ -50,8 +51,8 @@ func checkCurve(o scoreOptions) error {
 }
 
 // drawCurve counts a curve and draws it.
-func drawCurve(s *cli.Streams, f *predictions.File, set *testSet, o scoreOptions) (*curveReport, error) {
-	r, err := countCurve(s, f, set, o)
+func drawCurve(s *cli.Streams, progress *runlog.Progress, f *predictions.File, set *testSet, o scoreOptions) (*curveReport, error) {
+	r, err := countCurve(s, progress, f, set, o)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +65,7 @@ func drawCurve(s *cli.Streams, f *predictions.File, set *testSet, o scoreOptions
 
 // countCurve counts the predictions for every number of copies, and those
 // after fewer segments beside them.
-func countCurve(s *cli.Streams, f *predictions.File, set *testSet, o scoreOptions) (*curveReport, error) {
+func countCurve(s *cli.Streams, progress *runlog.Progress, f *predictions.File, set *testSet, o scoreOptions) (*curveReport, error) {
 	r := &curveReport{File: o.curve, Copies: []curvePoint{}, Segments: []curvePoint{}}
 	if _, err := newCounter(f, set); err != nil {
 		return nil, err
@@ -81,13 +82,13 @@ func countCurve(s *cli.Streams, f *predictions.File, set *testSet, o scoreOption
 		counter, _ := newCounter(f, set) // checked above
 		return counter
 	})
-	if err := eachRows(f, set, c.Add); err != nil {
+	if err := eachRows(progress, f, set, c.Add); err != nil {
 		return nil, err
 	}
 	for _, p := range c.Points() {
 		r.Copies = append(r.Copies, newCurvePoint(p.Copies, p.Votes, p.Results, o))
 	}
-	return r, r.addSegments(s, f, set, o)
+	return r, r.addSegments(s, progress, f, set, o)
 }
 
 // copiesOf is the largest number of copies beside the original that any task
@@ -118,7 +119,7 @@ var afterName = regexp.MustCompile(`-after-([0-9]+)\.`)
 
 // addSegments scores the files that hrm eval --after left beside f, and f
 // itself. What another evaluation left there is passed over.
-func (r *curveReport) addSegments(s *cli.Streams, f *predictions.File, set *testSet, o scoreOptions) error {
+func (r *curveReport) addSegments(s *cli.Streams, progress *runlog.Progress, f *predictions.File, set *testSet, o scoreOptions) error {
 	entries, err := os.ReadDir(filepath.Dir(f.Path))
 	if err != nil {
 		return fmt.Errorf("draw curve: %w", err)
@@ -139,15 +140,15 @@ func (r *curveReport) addSegments(s *cli.Streams, f *predictions.File, set *test
 		same := f.Meta
 		same.HaltSteps = n
 		if after.Meta != same || after.Rows != f.Rows {
-			fmt.Fprintf(s.Err, "warning: %s is of another evaluation than %s; left out\n", after.Path, f.Path)
+			s.Warnf("%s is of another evaluation than %s; left out", after.Path, f.Path)
 			continue
 		}
-		if err := r.addSegment(after, set, n, o); err != nil {
+		if err := r.addSegment(progress, after, set, n, o); err != nil {
 			return err
 		}
 	}
 	if f.Meta.HaltSteps > 0 {
-		if err := r.addSegment(f, set, f.Meta.HaltSteps, o); err != nil {
+		if err := r.addSegment(progress, f, set, f.Meta.HaltSteps, o); err != nil {
 			return err
 		}
 	}
@@ -155,8 +156,8 @@ func (r *curveReport) addSegments(s *cli.Streams, f *predictions.File, set *test
 	return nil
 }
 
-func (r *curveReport) addSegment(f *predictions.File, set *testSet, n int, o scoreOptions) error {
-	v, err := count(f, set)
+func (r *curveReport) addSegment(progress *runlog.Progress, f *predictions.File, set *testSet, n int, o scoreOptions) error {
+	v, err := count(progress, f, set)
 	if err == nil {
 		r.Segments = append(r.Segments, newCurvePoint(n, v.Rows, v.Results(), o))
 	}

@@ -14,30 +14,32 @@ import (
 	"deeploop/internal/cli"
 	"deeploop/internal/command"
 	"deeploop/internal/predictions"
+	"deeploop/internal/runlog"
 	"deeploop/voting"
 )
 
 // scorePredictions counts the votes of a predictions file and scores them.
-func scorePredictions(s *cli.Streams, o scoreOptions) (*report, error) {
+func scorePredictions(s *cli.Streams, progress *runlog.Progress, o scoreOptions) (*report, error) {
 	path, how, err := findPredictions(o.predictions)
 	if err != nil {
 		return nil, err
 	}
 	if how != "" {
-		fmt.Fprintf(s.Err, "predictions: %s (%s)\n", path, how)
+		s.Infof("predictions: %s (%s)", path, how)
 	}
+	progress.Doing("opening " + path)
 	f, err := predictions.Open(path)
 	if err != nil {
 		return nil, command.Instead(err, "score", path, command.Predictions)
 	}
 	if n := f.Parts(); n > 1 {
-		fmt.Fprintf(s.Err, "predictions: the %d parts beside it together\n", n)
+		s.Infof("predictions: the %d parts beside it together", n)
 	}
-	set, err := datasetOf(f, o.data)
+	set, err := datasetOf(progress, f, o.data)
 	if err != nil {
 		return nil, err
 	}
-	votes, err := count(f, set)
+	votes, err := count(progress, f, set)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +51,7 @@ func scorePredictions(s *cli.Streams, o scoreOptions) (*report, error) {
 		}
 	}
 	if o.curve != "" {
-		if r.Curve, err = drawCurve(s, f, set, o); err != nil {
+		if r.Curve, err = drawCurve(s, progress, f, set, o); err != nil {
 			return nil, err
 		}
 	}
@@ -111,7 +113,7 @@ func referenceParts(given string) []string {
 
 // datasetOf finds the ground truth of a predictions file: in the dataset the
 // file names, which must be the very one, or in the one given.
-func datasetOf(f *predictions.File, data string) (*testSet, error) {
+func datasetOf(progress *runlog.Progress, f *predictions.File, data string) (*testSet, error) {
 	dir := data
 	if dir == "" {
 		dir = f.Meta.Dataset
@@ -126,7 +128,7 @@ func datasetOf(f *predictions.File, data string) (*testSet, error) {
 		return nil, cli.Usagef("score %s: no dataset %s", f.Path, dir)
 	}
 	if file, ok := identifiersFile(dir); ok {
-		return foreignSet(f, file)
+		return foreignSet(progress, f, file)
 	}
 	set, err := openTestSet(dir)
 	if err != nil {
@@ -146,7 +148,7 @@ const batchRows = 1024
 
 // foreignSet takes the ground truth from the rows of a file of the reference
 // code, and what identifiers stand for from their names.
-func foreignSet(f *predictions.File, identifiers string) (*testSet, error) {
+func foreignSet(progress *runlog.Progress, f *predictions.File, identifiers string) (*testSet, error) {
 	names, augs, err := readNames(identifiers)
 	if err != nil {
 		return nil, err
@@ -159,7 +161,7 @@ func foreignSet(f *predictions.File, identifiers string) (*testSet, error) {
 		return nil, err
 	}
 	g := voting.NewGatherer(names, side)
-	err = eachBatch(f, []func() (*predictions.Tokens, error){f.Inputs, f.Labels}, func(lo, hi int, tokens [][]uint8) error {
+	err = eachBatch(progress.Counter("reading the ground truth"), f, []func() (*predictions.Tokens, error){f.Inputs, f.Labels}, func(lo, hi int, tokens [][]uint8) error {
 		return g.Add(f.Identifiers[lo:hi], tokens[0], tokens[1])
 	})
 	if err != nil {
@@ -201,12 +203,12 @@ func sideOf(f *predictions.File) (int, error) {
 }
 
 // count counts all votes.
-func count(f *predictions.File, set *testSet) (*voting.Votes, error) {
+func count(progress *runlog.Progress, f *predictions.File, set *testSet) (*voting.Votes, error) {
 	c, err := newCounter(f, set)
 	if err != nil {
 		return nil, err
 	}
-	if err := eachRows(f, set, c.Add); err != nil {
+	if err := eachRows(progress, f, set, c.Add); err != nil {
 		return nil, err
 	}
 	return c.Votes(), nil
@@ -225,7 +227,7 @@ func newCounter(f *predictions.File, set *testSet) (*voting.Counter, error) {
 }
 
 // eachRows hands over the rows of a file in batches.
-func eachRows(f *predictions.File, set *testSet, add func(voting.Rows) error) error {
+func eachRows(progress *runlog.Progress, f *predictions.File, set *testSet, add func(voting.Rows) error) error {
 	indexed := f.TestIndex != nil && !set.merged
 	open := []func() (*predictions.Tokens, error){f.Preds}
 	if !indexed {
@@ -234,7 +236,7 @@ func eachRows(f *predictions.File, set *testSet, add func(voting.Rows) error) er
 		}
 		open = append(open, f.Inputs)
 	}
-	err := eachBatch(f, open, func(lo, hi int, tokens [][]uint8) error {
+	err := eachBatch(progress.Counter("counting votes"), f, open, func(lo, hi int, tokens [][]uint8) error {
 		b := voting.Rows{Identifiers: f.Identifiers[lo:hi], QHalt: f.QHalt[lo:hi], Preds: tokens[0]}
 		if indexed {
 			b.TestIndex = f.TestIndex[lo:hi]
@@ -270,8 +272,8 @@ type batch struct {
 }
 
 // eachBatch reads token tensors side by side, a few rows at a time, while the
-// rows before are visited.
-func eachBatch(f *predictions.File, open []func() (*predictions.Tokens, error), visit func(lo, hi int, tokens [][]uint8) error) error {
+// rows before are visited. progress is called with the rows that were.
+func eachBatch(progress func(done, total int), f *predictions.File, open []func() (*predictions.Tokens, error), visit func(lo, hi int, tokens [][]uint8) error) error {
 	streams := make([]*predictions.Tokens, len(open))
 	for i, o := range open {
 		t, err := o()
@@ -323,6 +325,7 @@ func eachBatch(f *predictions.File, open []func() (*predictions.Tokens, error), 
 		if err := visit(b.lo, b.hi, b.tokens); err != nil {
 			return err
 		}
+		progress(b.hi, f.Rows)
 		free <- b.tokens
 	}
 	return nil

@@ -226,7 +226,7 @@ func (r *report) writeJSON(s *cli.Streams) error {
 
 func (r *report) writeText(s *cli.Streams) error {
 	for _, w := range r.allWarnings() {
-		fmt.Fprintln(s.Err, "warning:", w)
+		s.Warnf("%s", w)
 	}
 	var b strings.Builder
 	if p := r.Predictions; p != nil {

@@ -15,6 +15,7 @@ import (
 	"deeploop/internal/checkpoint"
 	"deeploop/internal/cli"
 	"deeploop/internal/command"
+	"deeploop/internal/runlog"
 	"deeploop/internal/train"
 )
 
@@ -49,6 +50,8 @@ func watchRun(ctx context.Context, s *cli.Streams, o scoreOptions) error {
 	if _, err := os.Stat(o.watch); err != nil {
 		return cli.Usagef("watch run: %w", err)
 	}
+	progress := command.NewProgress(s, progressItems...)
+	defer progress.End()
 	said, waiting := s.Err, false // what evaluations say is said once
 	for last := -1; ; {
 		training := checkpoint.InUse(o.watch) // before looking, so that its last save is seen
@@ -57,20 +60,22 @@ func watchRun(ctx context.Context, s *cli.Streams, o scoreOptions) error {
 		case err != nil && !training:
 			return err
 		case err == nil && step > last:
-			scored, err := o.scoreCheckpoint(ctx, s, dir, said)
+			scored, err := o.scoreCheckpoint(ctx, s.With(io.Discard, said), progress, dir)
 			if _, gone := os.Stat(dir); err != nil && errors.Is(gone, fs.ErrNotExist) && ctx.Err() == nil {
 				continue // the training has replaced it meanwhile
 			}
 			if err != nil {
 				return err
 			}
+			progress.Clear()
 			fmt.Fprintf(s.Out, "step %-8d %s\n", step, scored)
 			last, said, waiting = step, io.Discard, false
 			continue
 		case !training:
 			return nil
 		case !waiting:
-			fmt.Fprintf(s.Err, "waiting for the next checkpoint of %s\n", o.watch)
+			s.Infof("waiting for the next checkpoint of %s", o.watch)
+			progress.Doing("waiting")
 			waiting = true
 		}
 		select {
@@ -95,14 +100,14 @@ func lastCheckpoint(run string) (dir string, step int, err error) {
 }
 
 // scoreCheckpoint evaluates a checkpoint and scores its predictions.
-func (o scoreOptions) scoreCheckpoint(ctx context.Context, s *cli.Streams, dir string, said io.Writer) (string, error) {
-	e := evalOptions{Trained: command.Trained{Checkpoint: dir}, augmentations: o.augmentations, quiet: true, compute: command.Compute{Kernel: "auto", Threads: o.threads}}
-	path, err := evaluate(ctx, &cli.Streams{In: s.In, Out: io.Discard, Err: said}, e)
+func (o scoreOptions) scoreCheckpoint(ctx context.Context, s *cli.Streams, progress *runlog.Progress, dir string) (string, error) {
+	e := evalOptions{Trained: command.Trained{Checkpoint: dir}, augmentations: o.augmentations, progress: progress, compute: command.Compute{Kernel: "auto", Threads: o.threads}}
+	path, err := evaluate(ctx, s, e)
 	if err != nil {
 		return "", err
 	}
 	o.predictions = path
-	r, err := scorePredictions(&cli.Streams{In: s.In, Out: io.Discard, Err: said}, o)
+	r, err := scorePredictions(s, progress, o)
 	if err != nil {
 		return "", err
 	}

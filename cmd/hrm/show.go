@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"deeploop/arc"
 	"deeploop/internal/cli"
@@ -73,13 +72,13 @@ func showRun(s *cli.Streams, opt showOptions, args []string) error {
 			return err
 		}
 		for _, w := range warnings {
-			fmt.Fprintln(s.Err, "warning:", w)
+			s.Warnf("%s", w)
 		}
 		tasks = append(tasks, found...)
 	}
 	for _, t := range tasks {
 		if hint, odd := t.OddPair(); odd {
-			fmt.Fprintf(s.Err, "note: %s %s\n", t.ID, hint)
+			s.Infof("note: %s %s", t.ID, hint)
 		}
 	}
 	if opt.png == "" && opt.svg == "" {
@@ -114,10 +113,8 @@ func showText(out io.Writer, color string) (arc.TextOptions, error) {
 	default:
 		return opt, cli.Usagef("read --color: found %q, expected auto, always or never", color)
 	}
-	if f, ok := out.(*os.File); ok && tty {
-		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
-			opt.Width = width
-		}
+	if tty {
+		opt.Width = cli.Width(out)
 	}
 	return opt, nil
 }

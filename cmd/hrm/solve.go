@@ -35,7 +35,7 @@ type solveOptions struct {
 	parallel            int
 	out, work, color    string
 	again, force        bool
-	json, quiet         bool
+	json                bool
 	pictureFile         string // beside out
 
 	replaces, replacesPicture bool // out and the picture are there already
@@ -96,7 +96,6 @@ func (o *solveOptions) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.force, "force", false, "with --out: replace also files that are no submission and no picture")
 	f.StringVar(&o.color, "color", "auto", "colour in the terminal: auto, always or never")
 	f.BoolVar(&o.json, "json", false, "print one JSON document")
-	f.BoolVar(&o.quiet, "quiet", false, "no progress")
 	f.StringVar(&o.preset, "preset", solvePreset, "configuration to start from: "+strings.Join(append([]string{solvePreset}, hrm.Presets()...), ", "))
 	o.config.AddFlags(f)
 	for _, flag := range unusedFlags {
@@ -134,7 +133,7 @@ func solveRun(ctx context.Context, s *cli.Streams, o *solveOptions, args []strin
 		return err
 	}
 	ctx, stop := train.OnInterrupt(command.OrBackground(ctx), func(sig os.Signal) {
-		fmt.Fprintf(s.Err, "\n%v: answering with what was learned so far; once more ends at once\n", sig)
+		s.Infof("%v: answering with what was learned so far; once more ends at once", sig)
 	})
 	defer stop()
 	compute := command.Compute{Kernel: settings.Train.Kernel, Precision: settings.Train.Precision, Threads: settings.Train.Threads}
@@ -150,14 +149,13 @@ func solveRun(ctx context.Context, s *cli.Streams, o *solveOptions, args []strin
 	}
 	session := &solving{
 		settings: settings, checkpoint: ck, tasks: tasks, team: team, work: work, again: o.again,
-		progress: newSolveProgress(s, o.quiet || o.json, len(tasks)),
+		progress: newSolveProgress(s, len(tasks)),
 	}
 	if !o.json {
 		session.show = func(t *solved) error { return showAnswers(s.Out, t, text) }
 	}
-	if !o.quiet && !o.json {
-		session.announce(s.Err)
-	}
+	session.announce(s.Lines())
+	session.progress.p.Doing("preparing " + tasksText(len(tasks)))
 	runErr := session.run(ctx)
 	if err := o.write(s, session); err != nil {
 		return err

@@ -133,7 +133,7 @@ func (o *solveOptions) write(s *cli.Streams, v *solving) error {
 		var large *arc.Error
 		switch {
 		case errors.As(err, &large):
-			fmt.Fprintf(s.Err, "note: no %s: %v\n", o.pictureFile, large)
+			s.Infof("note: no %s: %v", o.pictureFile, large)
 		case err != nil:
 			return fmt.Errorf("write picture %s: %w", o.pictureFile, err)
 		default:

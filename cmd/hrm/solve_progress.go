@@ -23,11 +23,12 @@ type solveProgress struct {
 	done  int
 	order []string          // tasks at work, as they began
 	now   map[string]string // what each of them is doing
-	end   time.Time         // when all is done at the latest; zero: unknown
+	begun map[string]time.Time
+	end   time.Time // when all is done at the latest; zero: unknown
 }
 
-func newSolveProgress(s *cli.Streams, quiet bool, total int) *solveProgress {
-	return &solveProgress{p: command.NewProgress(s, quiet), total: total, now: map[string]string{}}
+func newSolveProgress(s *cli.Streams, total int) *solveProgress {
+	return &solveProgress{p: command.NewProgress(s), total: total, now: map[string]string{}, begun: map[string]time.Time{}}
 }
 
 // expect says how many tasks are left, so many at a time, for so long each (0:
@@ -44,11 +45,16 @@ func (q *solveProgress) at(id string, s solve.State) {
 	defer q.mu.Unlock()
 	if _, known := q.now[id]; !known {
 		q.order = append(q.order, id)
+		q.begun[id] = time.Now()
 	}
 	if s.Due > 0 {
 		q.now[id] = fmt.Sprintf("%s: %d of %d votes", arc.Printable(id), s.Voted, s.Due)
 	} else {
-		q.now[id] = fmt.Sprintf("%s: step %d (%.0f%%), loss %.3g, cells %.1f%%, grids %.0f%%", arc.Printable(id), s.Step, 100*s.Progress, s.Loss, 100*s.Cells, 100*s.Exact)
+		pace := ""
+		if taken := time.Since(q.begun[id]); taken > time.Second && s.Step > 0 && s.Progress > 0 {
+			pace = fmt.Sprintf(", %.3g steps/s, ETA %s", float64(s.Step)/taken.Seconds(), time.Duration(float64(taken)*(1/s.Progress-1)).Round(time.Second))
+		}
+		q.now[id] = fmt.Sprintf("%s: step %d (%.0f%%%s), loss %.3g, cells %.1f%%, grids %.0f%%", arc.Printable(id), s.Step, 100*s.Progress, pace, s.Loss, 100*s.Cells, 100*s.Exact)
 	}
 	q.p.Line(q.line)
 }
@@ -85,8 +91,9 @@ func (q *solveProgress) finished(id string) {
 	q.p.Clear()
 }
 
-func (q *solveProgress) clear() {
+func (q *solveProgress) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.p.Clear()
+	q.p.End()
 }

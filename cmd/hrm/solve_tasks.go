@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"sort"
 
@@ -35,7 +34,7 @@ func findProblems(s *cli.Streams, args []string, list string) ([]*arc.Task, erro
 			return nil, err
 		}
 		for _, w := range warnings {
-			fmt.Fprintln(s.Err, "warning:", w)
+			s.Warnf("%s", w)
 		}
 		for _, t := range found {
 			if _, named := wanted[t.ID]; wanted != nil && !named {

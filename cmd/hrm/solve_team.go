@@ -39,7 +39,7 @@ func openTeam(s *cli.Streams, c command.Compute, kernelGiven bool, parallel, tas
 	for i := range parallel {
 		streams := s
 		if i > 0 {
-			streams = &cli.Streams{In: s.In, Out: s.Out, Err: io.Discard} // says the same
+			streams = s.With(s.Out, io.Discard) // says the same
 		}
 		choice, err := c.Open(streams, kernelGiven)
 		if err != nil {
@@ -150,7 +150,7 @@ func (v *solving) run(ctx context.Context) error {
 	}
 	close(next)
 	wg.Wait()
-	v.progress.clear()
+	v.progress.close()
 	v.interrupted = ctx.Err() != nil
 	for i, t := range v.tasks { // not reached, but answered before
 		if v.done[i] == nil && !v.again {

@@ -179,7 +179,7 @@ func (t *trainTask) Loop() (command.Loop, error) {
 		every = perPass
 	}
 	if d.Test.Examples() == 0 {
-		fmt.Fprintln(t.s.Err, "note: the dataset holds no tests out, so nothing is evaluated")
+		t.s.Infof("note: the dataset holds no tests out, so nothing is evaluated")
 		every = 0
 	}
 	var meta checkpoint.Meta

@@ -19,6 +19,7 @@ import (
 	"deeploop/hrm"
 	"deeploop/internal/cli"
 	"deeploop/internal/command"
+	"deeploop/internal/runlog"
 	"deeploop/internal/train"
 	"deeploop/view"
 )
@@ -94,7 +95,10 @@ func viewRun(ctx context.Context, s *cli.Streams, o viewOptions, paths []string)
 		return err
 	}
 	defer l.Close()
-	server := view.New(found, viewSources(s, o.shownOptions, o.addr))
+	progress := command.NewProgress(s)
+	progress.Patience = time.Second
+	defer progress.End()
+	server := view.New(found, viewSources(s, progress, o.shownOptions, o.addr))
 	defer server.Close()
 	ctx, stop := train.OnInterrupt(command.OrBackground(ctx), func(os.Signal) {})
 	defer stop()
@@ -103,16 +107,16 @@ func viewRun(ctx context.Context, s *cli.Streams, o viewOptions, paths []string)
 		if path == "" {
 			path = "the sample tasks"
 		}
-		fmt.Fprintf(s.Err, "%-8s %s\n", f.Kind, path)
+		s.Infof("%-8s %s", f.Kind, path)
 	}
 	if a, ok := l.Addr().(*net.TCPAddr); ok && !a.IP.IsLoopback() {
-		fmt.Fprintln(s.Err, "warning: other machines can reach this address, and see what is shown")
+		s.Warnf("other machines can reach this address, and see what is shown")
 	}
 	url := "http://" + l.Addr().String() + "/"
 	fmt.Fprintln(s.Out, url)
 	if o.open {
 		if err := openBrowser(url); err != nil {
-			fmt.Fprintf(s.Err, "warning: no browser was opened: %v\n", err)
+			s.Warnf("no browser was opened: %v", err)
 		}
 	}
 	return server.Run(ctx, l)
@@ -172,7 +176,7 @@ func shown(paths []string, data string) ([]view.Item, error) {
 }
 
 // viewSources gives a server what only programs can: votes and models.
-func viewSources(s *cli.Streams, o shownOptions, addr string) view.Options {
+func viewSources(s *cli.Streams, progress *runlog.Progress, o shownOptions, addr string) view.Options {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
 		host = ""
@@ -180,13 +184,17 @@ func viewSources(s *cli.Streams, o shownOptions, addr string) view.Options {
 	return view.Options{
 		Version: fmt.Sprintf("%s (commit %s)", cli.Number, cli.Commit()),
 		Now:     time.Now,
-		Log:     slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Log:     s.ServerLog(slog.LevelWarn),
 		Host:    strings.TrimSpace(host),
-		Answers: countForView,
+		Answers: func(_ context.Context, path, data string) (*view.Answers, error) {
+			return countForView(progress, path, data)
+		},
 		Curve: func(_ context.Context, path, data string) (*view.Curve, error) {
-			return curveForView(s, path, data)
+			return curveForView(s, progress, path, data)
 		},
 		Model: func(_ context.Context, run, data string) (*view.Model, error) {
+			progress.Doing("opening the model of " + run)
+			defer progress.End()
 			return openForView(s, o, run, data)
 		},
 	}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-
 	"deeploop/hrm"
 	"deeploop/internal/checkpoint"
 	"deeploop/internal/cli"
@@ -13,16 +11,17 @@ import (
 )
 
 // countForView counts the votes of a predictions file.
-func countForView(_ context.Context, path, data string) (*view.Answers, error) {
+func countForView(progress *runlog.Progress, path, data string) (*view.Answers, error) {
+	defer progress.End()
 	f, err := predictions.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	set, err := datasetOf(f, data)
+	set, err := datasetOf(progress, f, data)
 	if err != nil {
 		return nil, err
 	}
-	votes, err := count(f, set)
+	votes, err := count(progress, f, set)
 	if err != nil {
 		return nil, err
 	}
@@ -30,16 +29,17 @@ func countForView(_ context.Context, path, data string) (*view.Answers, error) {
 }
 
 // curveForView counts as hrm score --curve does.
-func curveForView(s *cli.Streams, path, data string) (*view.Curve, error) {
+func curveForView(s *cli.Streams, progress *runlog.Progress, path, data string) (*view.Curve, error) {
+	defer progress.End()
 	f, err := predictions.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	set, err := datasetOf(f, data)
+	set, err := datasetOf(progress, f, data)
 	if err != nil {
 		return nil, err
 	}
-	r, err := countCurve(s, f, set, scoreOptions{votes: 2, ladder: []int{1, 10}})
+	r, err := countCurve(s, progress, f, set, scoreOptions{votes: 2, ladder: []int{1, 10}})
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ func openData(s *cli.Streams, path string) (*corpus.Dataset, error) {
 		return nil, command.Instead(err, "open dataset", path, command.TextData)
 	}
 	for _, w := range d.Warnings {
-		fmt.Fprintf(s.Err, "warning: %s\n", w)
+		s.Warnf("%s", w)
 	}
 	return d, nil
 }
@@ -52,7 +52,7 @@ func openUnchanged(ctx context.Context, s *cli.Streams, path string) (*corpus.Da
 		return nil, errors.Join(err, d.Close())
 	}
 	if !checked && d.Format == corpus.FormatDataset {
-		fmt.Fprintf(s.Err, "note: the checksums of %s are not compared, since it has %s; %s does that\n",
+		s.Infof("note: the checksums of %s are not compared, since it has %s; %s does that",
 			path, wording.Bytes(uint64(d.Bytes())), cli.ShellLine(program, "prepare", "--verify", path))
 	}
 	return d, nil

@@ -34,7 +34,7 @@ type kappaOptions struct {
 	group       int
 	full        bool
 	iterations  int
-	json, quiet bool
+	json        bool
 }
 
 func newKappaCmd(s *cli.Streams) *cobra.Command {
@@ -88,7 +88,6 @@ draws them.`,
 	f.BoolVar(&o.full, "full", false, "measure kappa itself too, with the sensitivities of the final states")
 	f.IntVar(&o.iterations, "iterations", lm.DefaultIterations, "power iterations of --full; 0 takes the sensitivities along the gradients")
 	f.BoolVar(&o.json, "json", false, "print one JSON document")
-	f.BoolVar(&o.quiet, "quiet", false, "no progress")
 	return cmd
 }
 
@@ -190,7 +189,9 @@ func kappaRun(ctx context.Context, s *cli.Streams, o kappaOptions) error {
 		return err
 	}
 	defer k.Close()
-	progress := command.NewProgress(s, o.quiet)
+	progress := command.NewProgress(s)
+	defer progress.End()
+	progress.Doing("measuring the first batch")
 	count := progress.Counter("measuring")
 	var all []lm.Agreements
 	for i := range o.batches {
@@ -212,7 +213,7 @@ func kappaRun(ctx context.Context, s *cli.Streams, o kappaOptions) error {
 	if o.json {
 		return writeJSON(s.Out, r)
 	}
-	fmt.Fprintf(s.Err, "checkpoint %s: step %d, %s weights\n%s\n", r.Checkpoint, r.Step, r.Weights, m.ResidualReport())
+	s.Infof("checkpoint %s: step %d, %s weights\n%s", r.Checkpoint, r.Step, r.Weights, m.ResidualReport())
 	return r.print(s.Out)
 }
 

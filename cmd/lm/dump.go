@@ -67,6 +67,6 @@ func (e *evaluation) dumpLogits(f *lm.Forward) error {
 	if err != nil {
 		return fmt.Errorf("write logits: %w", err)
 	}
-	fmt.Fprintf(e.s.Err, "wrote %s: logits of %d sequences of %d tokens at %d loops\n", e.o.dump, f.Batch, f.T, e.loops[0])
+	e.s.Infof("wrote %s: logits of %d sequences of %d tokens at %d loops", e.o.dump, f.Batch, f.T, e.loops[0])
 	return nil
 }

@@ -25,7 +25,7 @@ type evalOptions struct {
 	dump        string
 	suites      []string
 	shots       []int
-	json, quiet bool
+	json        bool
 	force       bool
 }
 
@@ -62,7 +62,6 @@ batch, at the first of the loop counts, for checks in other frameworks.`,
 	f.StringVar(&o.dump, "dump-logits", "", "safetensors `FILE` for ids and logits of the first batch")
 	f.BoolVar(&o.force, "force", false, "replace a FILE that is no safetensors file too")
 	f.BoolVar(&o.json, "json", false, "print one JSON document")
-	f.BoolVar(&o.quiet, "quiet", false, "no progress")
 	return cmd
 }
 
@@ -72,7 +71,8 @@ func evalRun(ctx context.Context, s *cli.Streams, o evalOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	e := &evaluation{o: o, s: s}
+	e := &evaluation{o: o, s: s, progress: command.NewProgress(s)}
+	defer e.progress.End()
 	var err error
 	if e.suites, err = readSuites(o.suites); err != nil { // all, before any work
 		return err
@@ -92,6 +92,7 @@ func evalRun(ctx context.Context, s *cli.Streams, o evalOptions) error {
 	}
 	defer e.choice.Backend.Close()
 	err = e.measure(ctx)
+	e.progress.End()
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("evaluate: %w", cli.ErrInterrupted)
 	}

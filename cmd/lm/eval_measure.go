@@ -3,11 +3,9 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"deeploop/internal/checkpoint"
 	"deeploop/internal/cli"
-	"deeploop/internal/command"
 	"deeploop/internal/kernel/pick"
 	"deeploop/internal/runlog"
 	"deeploop/lm"
@@ -18,18 +16,19 @@ import (
 
 // evaluation is an opened checkpoint with what it is measured on.
 type evaluation struct {
-	o      evalOptions
-	s      *cli.Streams
-	ck     *checkpoint.Reader
-	config lm.TrainConfig
-	tok    tokens.Tokenizer // nil where only the dataset knows
-	data   *corpus.Dataset  // nil without a loss to measure
-	split  *corpus.Split
-	loops  []int
-	suites [][]suite.Item
-	choice pick.Choice
-	model  *lm.Model
-	report evalReport
+	o        evalOptions
+	s        *cli.Streams
+	progress *runlog.Progress
+	ck       *checkpoint.Reader
+	config   lm.TrainConfig
+	tok      tokens.Tokenizer // nil where only the dataset knows
+	data     *corpus.Dataset  // nil without a loss to measure
+	split    *corpus.Split
+	loops    []int
+	suites   [][]suite.Item
+	choice   pick.Choice
+	model    *lm.Model
+	report   evalReport
 }
 
 func readSuites(paths []string) ([][]suite.Item, error) {
@@ -90,14 +89,13 @@ func (e *evaluation) measure(ctx context.Context) error {
 	}
 	var err error
 	r := &e.report
+	e.progress.Doing("reading checkpoint " + e.ck.Dir())
 	if e.model, r.Weights, err = lm.LoadModel(e.ck, e.config.Arch.AtLoops(e.loops[0]), e.choice.Precision, e.o.model.weights); err != nil {
 		return err
 	}
 	r.Checkpoint, r.Step = e.ck.Dir(), e.ck.Step()
 	r.Precision, r.Kernel = e.choice.Precision.String(), e.choice.Backend.Name()
-	if !e.o.quiet {
-		fmt.Fprintf(e.s.Err, "checkpoint %s: step %d, %s weights\n%s\n", r.Checkpoint, r.Step, r.Weights, e.model.ResidualReport())
-	}
+	e.s.Infof("checkpoint %s: step %d, %s weights\n%s", r.Checkpoint, r.Step, r.Weights, e.model.ResidualReport())
 	if e.data != nil {
 		if err := e.losses(ctx, batch); err != nil {
 			return err
@@ -120,9 +118,9 @@ func (e *evaluation) losses(ctx context.Context, batch int) error {
 			return err
 		}
 	}
-	progress := command.NewProgress(e.s, e.o.quiet)
-	defer progress.End()
-	r.Results, err = lm.Validate(ctx, f, e.split, e.o.tokens, e.loops, e.data.Tokenizer.Len, progress.Counter("evaluating"))
+	e.progress.Doing("evaluating")
+	r.Results, err = lm.Validate(ctx, f, e.split, e.o.tokens, e.loops, e.data.Tokenizer.Len, e.progress.Counter("evaluating"))
+	e.progress.End()
 	return err
 }
 
@@ -136,14 +134,13 @@ func (e *evaluation) askSuites(ctx context.Context) error {
 		return err
 	}
 	defer d.Close()
-	progress := command.NewProgress(e.s, e.o.quiet)
 	for _, shots := range e.o.shots {
 		var report suiteReport
 		for i, items := range e.suites {
 			name := suiteName(e.o.suites[i])
 			d.Reset(0)
-			one, err := suite.Run(ctx, d, e.tok, items, suite.Options{Name: name, Shots: shots, Seed: 1, Progress: progress.Counter(name)})
-			progress.End()
+			one, err := suite.Run(ctx, d, e.tok, items, suite.Options{Name: name, Shots: shots, Seed: 1, Progress: e.progress.Counter(name)})
+			e.progress.End()
 			if err != nil {
 				return err
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"deeploop/internal/cli"
+	"deeploop/internal/command"
 	"deeploop/internal/files"
 	"deeploop/internal/kernel"
 	"deeploop/lm"
@@ -70,6 +71,9 @@ func exportRun(s *cli.Streams, o exportOptions) error {
 	if err != nil {
 		return err
 	}
+	progress := command.NewProgress(s)
+	defer progress.End()
+	progress.Doing("reading checkpoint " + ck.Dir())
 	m, weights, err := lm.LoadModel(ck, c.Arch, kernel.Float32, o.model.weights)
 	if err != nil {
 		return err
@@ -85,6 +89,7 @@ func exportRun(s *cli.Streams, o exportOptions) error {
 	if err := exportFolder(o.out, o.force); err != nil {
 		return err
 	}
+	progress.Doing("writing " + o.out)
 	path := func(name string) string { return filepath.Join(o.out, name) }
 	// The configuration last: without it a folder is no model.
 	err = errors.Join(
@@ -97,6 +102,7 @@ func exportRun(s *cli.Streams, o exportOptions) error {
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
+	progress.End()
 	fmt.Fprintf(s.Out, "wrote %s: %d parameters in %s, %s weights of step %d\n", o.out, c.Arch.NumParams(), name, weights, ck.Step())
 	return nil
 }

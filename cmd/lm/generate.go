@@ -35,7 +35,7 @@ type generateOptions struct {
 	topP        float64
 	seed        uint64
 	stop        []string
-	echo, quiet bool
+	echo        bool
 }
 
 func newGenerateCmd(s *cli.Streams, open openFunc) *cobra.Command {
@@ -69,7 +69,6 @@ of the --stop texts, or when the model's context is full.`,
 	f.Uint64Var(&o.seed, "seed", 1, "of the draws")
 	f.StringArrayVar(&o.stop, "stop", nil, "end before this `TEXT`; may be repeated")
 	f.BoolVar(&o.echo, "echo", false, "write the prompt first")
-	f.BoolVar(&o.quiet, "quiet", false, "no figures")
 	return cmd
 }
 
@@ -105,6 +104,11 @@ func generateRun(ctx context.Context, s *cli.Streams, open openFunc, o generateO
 			return err
 		}
 	}
+	progress := command.NewProgress(s)
+	defer progress.End()
+	if !o.echo { // else the prompt is in the line already
+		progress.Doing(fmt.Sprintf("reading the prompt, %d tokens", len(ids)))
+	}
 	start := time.Now()
 	var first time.Time
 	drawn := 0
@@ -113,6 +117,7 @@ func generateRun(ctx context.Context, s *cli.Streams, open openFunc, o generateO
 	}, func(id int32) error {
 		if drawn++; drawn == 1 {
 			first = time.Now()
+			progress.End()
 		}
 		return w.add(tok.AppendBytes(nil, id))
 	})
@@ -124,11 +129,9 @@ func generateRun(ctx context.Context, s *cli.Streams, open openFunc, o generateO
 	if err != nil {
 		return err
 	}
-	if !o.quiet {
-		printSpeed(s, len(ids), drawn, first.Sub(start), end.Sub(first))
-		if reason == decode.ByContext {
-			fmt.Fprintf(s.Err, "ended early: the model's context of %d tokens is full\n", d.Context())
-		}
+	printSpeed(s, len(ids), drawn, first.Sub(start), end.Sub(first))
+	if reason == decode.ByContext {
+		s.Infof("ended early: the model's context of %d tokens is full", d.Context())
 	}
 	return nil
 }
@@ -138,9 +141,9 @@ func printSpeed(s *cli.Streams, prompt, drawn int, read, draw time.Duration) {
 	if drawn == 0 {
 		return
 	}
-	fmt.Fprintf(s.Err, "prompt: %d tokens in %.2f s\n", prompt, read.Seconds())
+	s.Infof("prompt: %d tokens in %.2f s", prompt, read.Seconds())
 	if drawn > 1 && draw > 0 { // the first is part of reading
-		fmt.Fprintf(s.Err, "drawn: %d tokens, %.1f tokens/s\n", drawn, float64(drawn-1)/draw.Seconds())
+		s.Infof("drawn: %d tokens, %.1f tokens/s", drawn, float64(drawn-1)/draw.Seconds())
 	}
 }
 

@@ -82,6 +82,9 @@ func importRun(s *cli.Streams, o importOptions, path string) (err error) {
 		return cli.Usagef("import: %w", err)
 	}
 	defer f.Close()
+	progress := command.NewProgress(s)
+	defer progress.End()
+	progress.Doing("reading " + path)
 	m, err := lm.Import(e, f, o.prefix)
 	if err != nil {
 		return err
@@ -100,13 +103,15 @@ func importRun(s *cli.Streams, o importOptions, path string) (err error) {
 	var set checkpoint.Set
 	m.State(&set)
 	store := checkpoint.Store{Dir: filepath.Join(o.run, checkpoint.Folder)}
+	progress.Doing("writing " + o.run)
 	ref, err := store.Save(e.Step, checkpoint.Meta{Kind: lm.Kind, Program: programName(), Config: config, Tokenizer: tok}, &set)
 	if err != nil {
 		return err
 	}
+	progress.End()
 	fmt.Fprintf(s.Out, "wrote %s: %d parameters\n%s\n", store.Path(ref), e.NumParams(), m.ResidualReport())
 	if tok == nil {
-		fmt.Fprint(s.Err, "no tokenizer came with the model: commands that read or write text need one (--tokenizer)\n")
+		s.Infof("no tokenizer came with the model: commands that read or write text need one (--tokenizer)")
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/pflag"
 
@@ -83,6 +82,9 @@ func openModel(s *cli.Streams, m modelFlags) (decode.Decoder, tokens.Tokenizer, 
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	progress := command.NewProgress(s)
+	defer progress.End()
+	progress.Doing("reading checkpoint " + ck.Dir())
 	model, weights, err := lm.LoadModel(ck, c.Arch, choice.Precision, m.weights)
 	if err != nil {
 		choice.Backend.Close()
@@ -97,7 +99,8 @@ func openModel(s *cli.Streams, m modelFlags) (decode.Decoder, tokens.Tokenizer, 
 		choice.Backend.Close()
 		return nil, nil, nil, err
 	}
-	fmt.Fprintf(s.Err, "checkpoint %s: step %d, %s weights\n%s\n", ck.Dir(), ck.Step(), weights, model.ResidualReport())
+	progress.End()
+	s.Infof("checkpoint %s: step %d, %s weights\n%s", ck.Dir(), ck.Step(), weights, model.ResidualReport())
 	return d, tok, func() { d.Close(); choice.Backend.Close() }, nil
 }
 

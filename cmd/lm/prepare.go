@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +23,6 @@ type prepareOptions struct {
 	out      string
 	verify   string
 	force    bool
-	quiet    bool
 	json     bool
 	settings corpus.Settings
 }
@@ -74,7 +72,6 @@ something is changed, 2 when the folder is no dataset.`,
 	f.Int64Var(&opt.settings.ShardTokens, "shard-tokens", opt.settings.ShardTokens, "most tokens of a file")
 	f.BoolVar(&opt.force, "force", false, "replace an existing dataset when the new one is complete")
 	f.StringVar(&opt.verify, "verify", "", "check the dataset in this `folder` instead of writing one")
-	f.BoolVar(&opt.quiet, "quiet", false, "no progress")
 	f.BoolVar(&opt.json, "json", false, "print the manifest (with --verify, what is wrong) as JSON")
 	return cmd
 }
@@ -82,11 +79,13 @@ something is changed, 2 when the folder is no dataset.`,
 func prepareRun(ctx context.Context, s *cli.Streams, opt prepareOptions) error {
 	ctx, stop := train.OnInterrupt(command.OrBackground(ctx), func(os.Signal) {})
 	defer stop()
-	show := newByteProgress(s.Err, opt.quiet)
+	progress := command.NewProgress(s)
+	defer progress.End()
+	progress.Doing("looking at the input")
 	m, err := corpus.Prepare(ctx, opt.inputs, opt.out, corpus.Options{
-		Settings: opt.settings, Force: opt.force, Progress: show.at, Program: cli.Number + " (commit " + cli.Commit() + ")",
+		Settings: opt.settings, Force: opt.force, Progress: progress.Bytes(), Program: cli.Number + " (commit " + cli.Commit() + ")",
 	})
-	show.end()
+	progress.Clear()
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("prepare %s: %w, nothing was left behind", opt.out, cli.ErrInterrupted)
 	}
@@ -94,10 +93,10 @@ func prepareRun(ctx context.Context, s *cli.Streams, opt prepareOptions) error {
 		return err
 	}
 	for _, w := range m.Warnings {
-		fmt.Fprintln(s.Err, "warning:", w)
+		s.Warnf("%s", w)
 	}
 	if m.Val.Tokens == 0 {
-		fmt.Fprintln(s.Err, "note: there is no val, so nothing to evaluate on")
+		s.Infof("note: there is no val, so nothing to evaluate on")
 	}
 	if opt.json {
 		return writeJSON(s.Out, m)
@@ -147,9 +146,11 @@ func verifyRun(ctx context.Context, s *cli.Streams, opt prepareOptions, changed 
 	defer d.Close()
 	ctx, stop := train.OnInterrupt(command.OrBackground(ctx), func(os.Signal) {})
 	defer stop()
-	show := newByteProgress(s.Err, opt.quiet)
-	problems, err := d.Verify(ctx, func(done, total int64) { show.at("verifying", done, total) })
-	show.end()
+	progress := command.NewProgress(s)
+	defer progress.End()
+	show := progress.Bytes()
+	problems, err := d.Verify(ctx, func(done, total int64) { show("verifying", done, total) })
+	progress.Clear()
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("verify dataset %s: %w", opt.verify, cli.ErrInterrupted)
 	}
@@ -179,55 +180,4 @@ func verifyRun(ctx context.Context, s *cli.Streams, opt prepareOptions, changed 
 		fmt.Fprintf(s.Out, "%s is whole: %s, %d files, hash %s\n", opt.verify, d.Format, len(d.Manifest.Files), d.Hash)
 	}
 	return nil
-}
-
-// byteProgress shows how much of the input is done, how fast and for how long
-// still: a line that is rewritten on a terminal, otherwise one now and then.
-type byteProgress struct {
-	w     io.Writer
-	tty   bool
-	quiet bool
-	phase string
-	start time.Time // of the phase
-	shown time.Time
-}
-
-func newByteProgress(w io.Writer, quiet bool) *byteProgress {
-	return &byteProgress{w: w, tty: cli.IsTerminal(w), quiet: quiet}
-}
-
-// at reports progress within a phase.
-func (p *byteProgress) at(phase string, done, total int64) {
-	if p.quiet {
-		return
-	}
-	now := time.Now()
-	if phase != p.phase {
-		p.end()
-		p.phase, p.start, p.shown = phase, now, now
-		return
-	}
-	pause := 5 * time.Second
-	if p.tty {
-		pause = 200 * time.Millisecond
-	}
-	if now.Sub(p.shown) < pause || done == 0 {
-		return
-	}
-	p.shown = now
-	seconds := now.Sub(p.start).Seconds()
-	left := time.Duration(seconds * float64(total-done) / float64(done) * float64(time.Second))
-	begin, end := "", "\n"
-	if p.tty {
-		begin, end = "\r\x1b[K", ""
-	}
-	fmt.Fprintf(p.w, "%s%s: %d%% of %s, %s/s, ETA %s%s", begin, phase, 100*done/max(1, total), wording.Bytes(uint64(total)),
-		wording.Bytes(uint64(float64(done)/seconds)), left.Round(time.Second), end)
-}
-
-// end clears the line.
-func (p *byteProgress) end() {
-	if p.tty && !p.quiet && p.phase != "" {
-		fmt.Fprint(p.w, "\r\x1b[K")
-	}
 }

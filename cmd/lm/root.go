@@ -40,6 +40,7 @@ func newRootCmd(s *cli.Streams) *cobra.Command {
 		command.NewCompletionCmd(s, program),
 		command.NewReferenceCmd(s, program, newTrainSettings().Schema, lm.Presets(), lm.Preset),
 	)
+	cli.AddLogFlags(root, s)
 	command.Complete(root, map[string][]string{
 		"preset": lm.Presets(), "placement": deeploop.Placements, "split": {"val", "train"}, "mlp": {lm.MLPSwiGLU, lm.MLPGELU, lm.MLPGELUErf, lm.MLPReLU2},
 		"tokenizer": {tokens.ByteName, tokens.CharName, tokens.GPT2Name}, "dtype": {"fp32", "bf16"}, "task": suite.TaskNames(),

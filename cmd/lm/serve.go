@@ -116,17 +116,17 @@ func serveRun(ctx context.Context, s *cli.Streams, open openFunc, o serveOptions
 	if o.quiet {
 		level = slog.LevelWarn
 	}
-	o.Log = slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: level}))
+	o.Log = s.ServerLog(level)
 	server := serve.New(d, tok, o.Options)
 	ctx, stop := train.OnInterrupt(command.OrBackground(ctx), func(os.Signal) {
-		fmt.Fprintf(s.Err, "stopping: running requests have %v; a second signal ends them\n", o.Grace)
+		s.Infof("stopping: running requests have %v; a second signal ends them", o.Grace)
 	})
 	defer stop()
-	fmt.Fprintf(s.Err, "model %s: context %d tokens, tokenizer %s of %d\n", o.Model, d.Context(), tok.Name(), tok.VocabSize())
+	s.Infof("model %s: context %d tokens, tokenizer %s of %d", o.Model, d.Context(), tok.Name(), tok.VocabSize())
 	if a, ok := l.Addr().(*net.TCPAddr); ok && !a.IP.IsLoopback() {
-		fmt.Fprintln(s.Err, "warning: other machines can reach this address, and there is no authentication")
+		s.Warnf("other machines can reach this address, and there is no authentication")
 	}
-	fmt.Fprintf(s.Err, "listening on http://%s\n", l.Addr())
+	s.Infof("listening on http://%s", l.Addr())
 	return server.Run(ctx, l)
 }
 

@@ -20,13 +20,13 @@ import (
 
 // suiteOptions are the flags of lm suite.
 type suiteOptions struct {
-	model       modelFlags
-	suites      []string
-	shots       int
-	shotsFrom   string
-	seed        uint64
-	limit       int
-	json, quiet bool
+	model     modelFlags
+	suites    []string
+	shots     int
+	shotsFrom string
+	seed      uint64
+	limit     int
+	json      bool
 }
 
 func newSuiteCmd(s *cli.Streams, open openFunc) *cobra.Command {
@@ -58,7 +58,6 @@ suites of public benchmarks.`,
 	f.Uint64Var(&o.seed, "seed", 1, "of the draw of examples")
 	f.IntVar(&o.limit, "limit", 0, "only this many questions of each suite; 0 is all")
 	f.BoolVar(&o.json, "json", false, "print one JSON document")
-	f.BoolVar(&o.quiet, "quiet", false, "no progress")
 	cmd.AddCommand(newSuiteConvertCmd(s))
 	return cmd
 }
@@ -100,7 +99,8 @@ func suiteRun(ctx context.Context, s *cli.Streams, open openFunc, o suiteOptions
 	defer closeModel()
 	ctx, stop := train.OnInterrupt(command.OrBackground(ctx), func(os.Signal) {})
 	defer stop()
-	progress := command.NewProgress(s, o.quiet)
+	progress := command.NewProgress(s)
+	defer progress.End()
 	var report suiteReport
 	for i, items := range all {
 		name := suiteName(o.suites[i])
@@ -125,7 +125,7 @@ func suiteRun(ctx context.Context, s *cli.Streams, open openFunc, o suiteOptions
 // add takes the result of one suite, and says where examples ran out.
 func (r *suiteReport) add(s *cli.Streams, one suite.Result) {
 	if one.Shots < one.ShotsAsked {
-		fmt.Fprintf(s.Err, "%s: %d shots asked for, there are %d examples: %d used\n", one.Suite, one.ShotsAsked, one.Shots, one.Shots)
+		s.Warnf("%s: %d shots asked for, there are %d examples: %d used", one.Suite, one.ShotsAsked, one.Shots, one.Shots)
 	}
 	r.Results = append(r.Results, one)
 	r.MeanAccuracy += one.Accuracy

@@ -10,6 +10,7 @@ import (
 
 	"deeploop/internal/cli"
 	"deeploop/internal/command/commandtest"
+	"deeploop/internal/tensorboard/tensorboardtest"
 )
 
 const sweepFile = `
@@ -108,4 +109,20 @@ func TestSweepMistakes(t *testing.T) {
 // The experiments of this program can be planned.
 func TestExperimentsCanBePlanned(t *testing.T) {
 	commandtest.Experiments(t, run, func() *cobra.Command { return newRootCmd(nil) })
+}
+
+// --tensorboard of a sweep is no part of its runs.
+func TestSweepWithEventFiles(t *testing.T) {
+	t.Chdir(t.TempDir())
+	commandtest.Write(t, "loops.yaml", sweepFile)
+	commandtest.AsProgram(t)
+	_, errs := ok(t, "sweep loops.yaml --tensorboard tb --log-format json")
+	for line := range strings.Lines(errs) {
+		require.True(t, json.Valid([]byte(line)), line)
+	}
+	for _, run := range []string{"one-seed1", "one-seed2", "two-seed7"} {
+		require.Equal(t, shownOf(metrics(t, "runs/loops/"+run)), tensorboardtest.Shown(t, "tb/loops/"+run))
+	}
+	_, errs = ok(t, "sweep loops.yaml")
+	require.NotContains(t, errs, "training", "all are finished, asked for with event files or without")
 }

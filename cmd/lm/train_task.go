@@ -29,7 +29,7 @@ type trainTask struct {
 func openTask(ctx context.Context, s *cli.Streams, p *command.Plan[lm.TrainConfig]) (*trainTask, error) {
 	c := &p.Config
 	if c.DataPath == "" {
-		fmt.Fprintf(s.Err, "no dataset below %s/: training on the embedded sample text (lm prepare makes datasets)\n", command.DataFolder)
+		s.Infof("no dataset below %s/: training on the embedded sample text (lm prepare makes datasets)", command.DataFolder)
 		c.DataPath = sampleData
 	}
 	d, err := openUnchanged(ctx, s, c.DataPath)
@@ -42,7 +42,7 @@ func openTask(ctx context.Context, s *cli.Streams, p *command.Plan[lm.TrainConfi
 		return nil, err
 	}
 	if n := c.Arch.Layers * c.Arch.Loops; n >= manyBlocks && !c.CheckpointLoops {
-		fmt.Fprintf(s.Err, "note: a step of %d blocks takes minutes to prepare; --checkpoint-loops prepares one loop only\n", n)
+		s.Infof("note: a step of %d blocks takes minutes to prepare; --checkpoint-loops prepares one loop only", n)
 	}
 	return t, nil
 }
@@ -79,7 +79,7 @@ func (t *trainTask) Loop() (command.Loop, error) {
 		every = c.Steps
 	}
 	if d.Val.Len() < 2 {
-		fmt.Fprintln(t.s.Err, "note: the dataset has no validation split, so nothing is evaluated")
+		t.s.Infof("note: the dataset has no validation split, so nothing is evaluated")
 		every = 0
 	}
 	tok, err := saveTokenizer(d.Tokenizer)

@@ -47,12 +47,13 @@ type Benched struct {
 // error when nothing was timed.
 func (m *Bench) Run(ctx context.Context, s *cli.Streams, open func() (Benched, error)) (*Figures, error) {
 	ctx, stop := train.OnInterrupt(OrBackground(ctx), func(sig os.Signal) {
-		fmt.Fprintf(s.Err, "\n%v: ending with what was measured; once more ends at once\n", sig)
+		s.Infof("%v: ending with what was measured; once more ends at once", sig)
 	})
 	defer stop()
-	o, progress := m.Options, NewProgress(s, m.Options.Quiet)
+	o, progress := m.Options, NewProgress(s)
 	defer progress.End()
 	progress.Notef("%s; warming up", m.Says)
+	progress.Doing("building the model and warming up")
 	b, err := open()
 	if err != nil {
 		return nil, err
@@ -107,6 +108,7 @@ type phases struct {
 
 // time times one kind of work for about budget seconds.
 func (p *phases) time(ctx context.Context, what string, budget float64, one func() (profile.Timing, error)) (t timings, err error) {
+	p.progress.Doing("warming up for " + what)
 	for range warmUps {
 		if ctx.Err() != nil {
 			return t, nil

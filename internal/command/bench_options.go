@@ -16,7 +16,6 @@ type BenchOptions struct {
 	Steps         int
 	Seconds       float64
 	Profile, JSON bool
-	Quiet         bool
 	flags         *pflag.FlagSet
 }
 
@@ -28,7 +27,6 @@ func (o *BenchOptions) AddFlags(f *pflag.FlagSet) {
 	f.Float64Var(&o.Seconds, "seconds", 15, "measure for about so many seconds, at least three steps; two thirds for training")
 	f.BoolVar(&o.Profile, "profile", false, "where the time goes: every kernel, and what is left for graph and Go")
 	f.BoolVar(&o.JSON, "json", false, "print a JSON document and nothing else")
-	f.BoolVar(&o.Quiet, "quiet", false, "no progress")
 	o.flags = f
 }
 

@@ -54,7 +54,7 @@ func (w *watched) announce(s *cli.Streams, flops float64) {
 	}
 	ceiling, _ := w.probe.Ceilings()
 	if d := time.Duration(flops / ceiling * float64(time.Second)); ceiling > 0 && d >= longStep {
-		fmt.Fprintf(s.Err, "note: a step multiplies and adds %.3g GFLOP, at least %v here (%.3g GFLOP/s), and Ctrl-C waits for its end; a smaller batch or context makes it shorter\n",
+		s.Infof("note: a step multiplies and adds %.3g GFLOP, at least %v here (%.3g GFLOP/s), and Ctrl-C waits for its end; a smaller batch or context makes it shorter",
 			flops/1e9, d.Round(time.Second), ceiling/1e9)
 	}
 }

@@ -38,7 +38,7 @@ func (c Compute) Open(s *cli.Streams, given bool) (pick.Choice, error) {
 	if err != nil {
 		return choice, fmt.Errorf("choose a kernel: %w", err)
 	}
-	fmt.Fprintln(s.Err, choice.Reason)
+	s.Infof("%s", choice.Reason)
 	return choice, nil
 }
 

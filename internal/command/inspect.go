@@ -44,14 +44,14 @@ wherever they ran and however often they were interrupted.`,
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return inspectRun(s.Out, o, args) },
+		RunE: func(_ *cobra.Command, args []string) error { return inspectRun(s, o, args) },
 	}
 	cmd.Flags().BoolVar(&o.digest, "digest", false, "print one hash of the whole state, last")
 	cmd.Flags().BoolVar(&o.best, "best", false, "the best checkpoint of the run, not the last")
 	return cmd
 }
 
-func inspectRun(w io.Writer, o inspectOptions, args []string) error {
+func inspectRun(s *cli.Streams, o inspectOptions, args []string) error {
 	path, err := RunOrNewest(o.program, o.kind, args, NewestRun)
 	if err != nil {
 		return err
@@ -65,6 +65,9 @@ func inspectRun(w io.Writer, o inspectOptions, args []string) error {
 		return Instead(err, "inspect", path, RunOf(o.kind))
 	}
 	defer ck.Close()
+	progress := NewProgress(s)
+	defer progress.End()
+	progress.Doing("reading " + ck.Dir())
 	var b bytes.Buffer
 	if err := describeCheckpoint(&b, ck, o.config); err != nil {
 		return err
@@ -76,7 +79,8 @@ func inspectRun(w io.Writer, o inspectOptions, args []string) error {
 		}
 		fmt.Fprintln(&b, sum)
 	}
-	_, err = w.Write(b.Bytes())
+	progress.End()
+	_, err = s.Out.Write(b.Bytes())
 	return err
 }
 

@@ -7,10 +7,16 @@ import (
 	"deeploop/internal/runlog"
 )
 
-// NewProgress shows a run on the error stream, with these metrics.
-func NewProgress(s *cli.Streams, quiet bool, items ...runlog.Item) *runlog.Progress {
-	return &runlog.Progress{
-		W: s.Err, Terminal: cli.IsTerminal(s.Err), Quiet: quiet, Now: time.Now, Memory: runlog.ResidentBytes,
-		Items: items,
+// NewProgress shows a run on the error stream, with these metrics. Defer its
+// End.
+func NewProgress(s *cli.Streams, items ...runlog.Item) *runlog.Progress {
+	p := &runlog.Progress{
+		W: s.Err, Terminal: cli.IsTerminal(s.Err) && !s.JSON(), Quiet: s.Quiet(), Now: time.Now, Memory: runlog.ResidentBytes,
+		Items: items, Log: s.Log(),
 	}
+	if p.Terminal {
+		p.Width = func() int { return cli.Width(s.Err) }
+		s.OnLine(p.Clear)
+	}
+	return p
 }

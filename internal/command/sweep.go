@@ -24,9 +24,10 @@ import (
 
 // sweepOptions are the flags of sweep.
 type sweepOptions struct {
-	program             string
-	minutes             float64
-	dryRun, json, quiet bool
+	program      string
+	minutes      float64
+	dryRun, json bool
+	tensorboard  string
 
 	each     time.Duration // a run is expected to take
 	deadline time.Time     // zero without --minutes
@@ -72,7 +73,7 @@ part of it; Ctrl-C saves and ends.
 	f.Float64Var(&o.minutes, "minutes", 0, "stop after `M` minutes; the same command goes on")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the plan and what is finished, and train nothing")
 	f.BoolVar(&o.json, "json", false, "print the table as a JSON document")
-	f.BoolVar(&o.quiet, "quiet", false, "no progress")
+	f.StringVar(&o.tensorboard, "tensorboard", "", "all runs also write event files below this `DIR`, for tensorboard --logdir DIR")
 	return cmd
 }
 
@@ -96,9 +97,7 @@ func sweepCommand(ctx context.Context, s *cli.Streams, o sweepOptions, path stri
 		}
 	}
 	o.each = time.Duration(sweep.Minutes * float64(time.Minute))
-	if !o.quiet {
-		sweep.announce(s, len(runs), finished, o.each)
-	}
+	sweep.announce(s, len(runs), finished, o.each)
 	if o.dryRun {
 		if !o.json {
 			for i, r := range runs {
@@ -122,11 +121,11 @@ func sweepCommand(ctx context.Context, s *cli.Streams, o sweepOptions, path stri
 
 // announce says what is ahead.
 func (s *Sweep) announce(streams *cli.Streams, all, finished int, each time.Duration) {
-	fmt.Fprintf(streams.Err, "sweep %s: %d settings, %d runs, %d of them finished; %d at a time", s.Name, len(s.Settings), all, finished, s.Parallel)
+	about := ""
 	if each > 0 && finished < all {
-		fmt.Fprintf(streams.Err, "; about %s", s.expected(all-finished, each).Round(time.Second))
+		about = fmt.Sprintf("; about %s", s.expected(all-finished, each).Round(time.Second))
 	}
-	fmt.Fprintln(streams.Err)
+	streams.Infof("sweep %s: %d settings, %d runs, %d of them finished; %d at a time%s", s.Name, len(s.Settings), all, finished, s.Parallel, about)
 }
 
 func (s *Sweep) print(streams *cli.Streams, o sweepOptions, runs []sweepRun, results []*sweepResult) error {
@@ -151,7 +150,14 @@ func (s *Sweep) all(ctx context.Context, streams *cli.Streams, o sweepOptions, r
 		}
 	})
 	defer stop()
-	progress := &lockedWriter{w: streams.Err, quiet: o.quiet}
+	finished := 0
+	for _, r := range results {
+		if r != nil {
+			finished++
+		}
+	}
+	status := newSweepStatus(streams, len(runs), finished, s.Parallel, o.each)
+	defer status.close()
 	var wait sync.WaitGroup
 	var lock sync.Mutex
 	var failures []error
@@ -166,7 +172,7 @@ func (s *Sweep) all(ctx context.Context, streams *cli.Streams, o sweepOptions, r
 		}
 		wait.Go(func() {
 			defer func() { <-places }()
-			result, err := s.one(ctx, o, &children, progress, r)
+			result, err := s.one(ctx, streams, o, &children, status, r)
 			lock.Lock()
 			defer lock.Unlock()
 			if results[i] = result; err != nil {
@@ -189,8 +195,10 @@ func (o sweepOptions) over() bool { return !o.deadline.IsZero() && !time.Now().B
 
 // one trains a run to its end, or as far as there is time, and measures it. The
 // result is nil where it is not finished.
-func (s *Sweep) one(ctx context.Context, o sweepOptions, c *children, progress *lockedWriter, r sweepRun) (*sweepResult, error) {
-	begun := time.Now()
+func (s *Sweep) one(ctx context.Context, streams *cli.Streams, o sweepOptions, c *children, status *sweepStatus, r sweepRun) (*sweepResult, error) {
+	begun, took := time.Now(), time.Duration(0)
+	status.begin(r)
+	defer func() { status.end(r, took) }()
 	args := r.args
 	if checkpointed(r.dir) {
 		args = append(append([]string(nil), args...), "--resume")
@@ -202,12 +210,15 @@ func (s *Sweep) one(ctx context.Context, o sweepOptions, c *children, progress *
 	if !o.deadline.IsZero() {
 		args = append(args, fmt.Sprintf("--minutes=%.4f", max(0.001, time.Until(o.deadline).Minutes())))
 	}
-	progress.linef("%s: training", r.dir)
+	if o.tensorboard != "" { // no part of the run: it may be asked for later
+		args = append(args, "--tensorboard="+o.tensorboard)
+	}
+	streams.Infof("%s: training", r.dir)
 	if _, err := c.run(o.self, args, r.dir+".log"); err != nil {
 		return nil, s.failed(ctx, r, err)
 	}
 	if !ended(r.dir) {
-		progress.linef("%s: stopped for the time, saved", r.dir)
+		streams.Infof("%s: stopped for the time, saved", r.dir)
 		return nil, nil
 	}
 	var document []byte
@@ -221,12 +232,13 @@ func (s *Sweep) one(ctx context.Context, o sweepOptions, c *children, progress *
 	if err != nil {
 		return nil, err
 	}
-	result.Seconds = time.Since(begun).Seconds()
+	took = time.Since(begun)
+	result.Seconds = took.Seconds()
 	text := ""
 	for _, m := range s.Metrics {
 		text += fmt.Sprintf("  %s %.4g", m, float64(result.Values[m]))
 	}
-	progress.linef("%s: finished after %s%s", r.dir, time.Since(begun).Round(time.Second), text)
+	streams.Infof("%s: finished after %s%s", r.dir, took.Round(time.Second), text)
 	return result, result.save(r)
 }
 
@@ -241,15 +253,6 @@ func (s *Sweep) failed(ctx context.Context, r sweepRun, err error) error {
 		return cli.Usagef("%s: %s", r.dir, text)
 	}
 	return fmt.Errorf("%s: %w: %s", r.dir, err, text)
-}
-
-func lastLine(path string) string {
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return err.Error()
-	}
-	lines := strings.Split(strings.TrimSpace(string(raw)), "\n")
-	return lines[len(lines)-1]
 }
 
 // checkpointed reports whether a run can be resumed.

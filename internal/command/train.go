@@ -97,16 +97,20 @@ func (t *Training[T]) Run(ctx context.Context, s *cli.Streams, o *TrainOptions[T
 	ctx, stop := train.OnInterrupt(OrBackground(ctx), func(sig os.Signal) {
 		if p := training.Load(); p != nil {
 			const what = "%v: finishing the step and saving; once more ends at once without saving"
-			if p.Quiet {
-				fmt.Fprintf(s.Err, what+"\n", sig)
+			if s.Quiet() {
+				s.Warnf(what, sig)
 			}
 			p.Notef(what, sig)
 			return
 		}
-		fmt.Fprintf(s.Err, "%v: stopping before the training begins; once more ends at once\n", sig)
+		s.Infof("%v: stopping before the training begins; once more ends at once", sig)
 	})
 	defer stop()
 	p, err := t.Plan(o, time.Now())
+	if err != nil {
+		return err
+	}
+	events, err := openEvents(s, o.TensorBoard, p)
 	if err != nil {
 		return err
 	}
@@ -155,23 +159,28 @@ func (t *Training[T]) Run(ctx context.Context, s *cli.Streams, o *TrainOptions[T
 		os.Remove(p.Run) // only succeeds on an empty folder, when nothing began
 	}()
 	prof := NewProfiler(o.Profile, choice)
+	defer loop.Progress.End()
+	loop.Progress.Doing("building the model")
 	job, err := task.Build(prof.Backend(choice), choice.Precision)
 	if err != nil {
 		return err
 	}
 	defer job.Close()
-	if !o.Quiet {
-		task.Describe(s.Err)
-		fmt.Fprintf(s.Err, "run %s: %d steps; this repeats it:\n  %s\n", p.Run, loop.Steps, p.Repeat)
-	}
+	task.Describe(s.Lines())
+	s.Infof("run %s: %d steps; this repeats it:\n  %s", p.Run, loop.Steps, p.Repeat)
 	training.Store(loop.Progress)
 	recorded := &profiled{Trainer: job, Profiler: prof}
 	var trainer train.Trainer = recorded
-	if loop.FlopsPerToken > 0 && !o.Quiet {
+	if loop.FlopsPerToken > 0 && !s.Quiet() {
 		w := watch(recorded, choice)
 		w.announce(s, loop.StepFlops)
 		loop.Progress.Speed = func(tokens float64) string { return w.share(tokens * loop.FlopsPerToken) }
 		trainer = w
+	}
+	if events != nil {
+		defer events.Close()
+		loop.Follower = events
+		loop.Progress.Notef("event files in %s: tensorboard --logdir %s", events.Dir, o.TensorBoard)
 	}
 	err = run.Train(ctx, loop.Options, trainer)
 	if err := errors.Join(err, recorded.finish(s, p.Run)); err != nil { // a profile of an interrupted training too
@@ -196,7 +205,7 @@ func (t *Training[T]) loop(s *cli.Streams, o *TrainOptions[T], p *Plan[T], task 
 		l.Files = map[string][]byte{}
 	}
 	l.Files[ConfigFile] = p.YAML
-	l.Continue, l.Progress, l.Now = p.Continue, NewProgress(s, o.Quiet, l.Items...), time.Now
+	l.Continue, l.Progress, l.Now = p.Continue, NewProgress(s, l.Items...), time.Now
 	return l, nil
 }
 

@@ -11,13 +11,14 @@ import (
 // TrainOptions are the flags of a command train: how to treat the run, and
 // its configuration T.
 type TrainOptions[T any] struct {
-	Settings       *cli.Settings[T]
-	Preset, Run    string
-	Resume, Force  bool
-	StopAfter      int
-	Minutes        float64
-	Profile, Quiet bool
-	flags          *pflag.FlagSet
+	Settings      *cli.Settings[T]
+	Preset, Run   string
+	Resume, Force bool
+	StopAfter     int
+	Minutes       float64
+	Profile       bool
+	TensorBoard   string
+	flags         *pflag.FlagSet
 }
 
 // AddFlags registers the flags of the run; those of the configuration are
@@ -31,7 +32,7 @@ func (o *TrainOptions[T]) AddFlags(fs *pflag.FlagSet, presets []string, preset s
 	fs.IntVar(&o.StopAfter, "stop-after", 0, "save and stop after `N` more steps; the schedule stays as long as it is")
 	fs.Float64Var(&o.Minutes, "minutes", 0, "save, evaluate and stop after `M` minutes, if the schedule has not ended by then")
 	fs.BoolVar(&o.Profile, "profile", false, ProfileHelp+"; also in "+ProfileFile+" in the run's folder")
-	fs.BoolVar(&o.Quiet, "quiet", false, "only warnings")
+	fs.StringVar(&o.TensorBoard, "tensorboard", "", "also write the metrics as event files below this `DIR`, for tensorboard --logdir DIR")
 	o.flags = fs
 }
 

@@ -119,7 +119,11 @@ func (t *Training[T]) Describe(p *Plan[T], o *TrainOptions[T]) error {
 	}
 	p.RepeatArgs = append([]string{"train", "--preset=" + o.Preset}, o.Settings.Args(p.Config, base)...)
 	p.Repeat = cli.ShellLine(append([]string{t.Program}, p.RepeatArgs...)...)
-	p.Continue = cli.ShellLine(t.Program, "train", "--run", p.Run, "--resume")
+	continued := []string{t.Program, "train", "--run", p.Run, "--resume"}
+	if o.TensorBoard != "" {
+		continued = append(continued, "--tensorboard", o.TensorBoard)
+	}
+	p.Continue = cli.ShellLine(continued...)
 	var b strings.Builder
 	comment := "Resolved configuration of this run. This repeats it:\n" + p.Repeat
 	if err := o.Settings.WriteYAML(&b, p.Config, comment); err != nil {

@@ -26,6 +26,7 @@ func (r *Run) Train(ctx context.Context, o Options, t Trainer) error {
 	}
 	r.store.Keep, r.store.FreeBytes = o.Keep, o.FreeBytes
 	l := &loop{run: r, o: o, t: t, p: o.Progress}
+	defer l.p.End()
 	if ctx.Err() != nil { // while the model was built: nothing is touched
 		return fmt.Errorf("%w before the first step", cli.ErrInterrupted)
 	}
@@ -71,7 +72,7 @@ func (l *loop) steps(ctx context.Context) error {
 			return err
 		}
 	}
-	l.p.Begin()
+	l.toNext()
 	for l.step < l.o.Steps {
 		if ctx.Err() != nil {
 			return l.interrupted()
@@ -113,12 +114,23 @@ func (l *loop) one(ctx context.Context) error {
 	l.step++
 	l.stepTime += l.o.Now().Sub(start)
 	l.tokens += res.Tokens
-	if err := l.run.log.Write(l.step, runlog.Train, res.Metrics); err != nil {
+	if err := l.record(runlog.Train, res.Metrics); err != nil {
 		return err
 	}
 	l.p.Step(l.step, l.o.Steps, res.Metrics, res.Tokens)
 	if math.IsNaN(res.Loss) || math.IsInf(res.Loss, 0) {
 		return l.broken(l.step, errors.Join(&optim.NonFinite{What: "loss", Index: -1, Value: res.Loss}, l.t.Check()))
+	}
+	return nil
+}
+
+// record writes the metrics of the present step.
+func (l *loop) record(event string, m runlog.Metrics) error {
+	if err := l.run.log.Write(l.step, event, m); err != nil {
+		return err
+	}
+	if l.o.Follower != nil {
+		l.followed(l.o.Follower.Line(runlog.Line{Step: l.step, Event: event, Values: m}))
 	}
 	return nil
 }
@@ -147,6 +159,7 @@ func (l *loop) save() error {
 	if l.saved == l.step {
 		return nil
 	}
+	l.p.Doing(fmt.Sprintf("saving the checkpoint of step %d", l.step))
 	if err := l.t.Check(); err != nil {
 		return l.broken(l.step, err)
 	}
@@ -158,11 +171,12 @@ func (l *loop) save() error {
 		return err
 	}
 	l.saved, l.savedAt, l.lastGood = l.step, l.o.Now(), l.run.store.Path(ref)
-	l.p.Begin()
+	l.toNext()
 	return l.session("checkpoint", "")
 }
 
 func (l *loop) evaluate(ctx context.Context) error {
+	l.p.Doing(fmt.Sprintf("evaluating at step %d", l.step))
 	m, err := l.t.Evaluate(ctx, l.p.Counter(fmt.Sprintf("evaluate at step %d", l.step)))
 	if err != nil {
 		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
@@ -170,7 +184,7 @@ func (l *loop) evaluate(ctx context.Context) error {
 		}
 		return fmt.Errorf("evaluate at step %d: %w", l.step, err)
 	}
-	if err := l.run.log.Write(l.step, runlog.Eval, m); err != nil {
+	if err := l.record(runlog.Eval, m); err != nil {
 		return err
 	}
 	if err := l.run.log.Sync(); err != nil {
@@ -183,8 +197,16 @@ func (l *loop) evaluate(ctx context.Context) error {
 	if err := l.run.store.MarkEvaluated(l.step, l.better(m)); err != nil {
 		return err
 	}
-	l.p.Begin()
+	l.toNext()
 	return nil
+}
+
+// toNext starts the clock of the next step, which may take long.
+func (l *loop) toNext() {
+	l.p.Begin()
+	if l.step < l.o.Steps {
+		l.p.Doing(fmt.Sprintf("step %d of %d", l.step+1, l.o.Steps))
+	}
 }
 
 // better returns the new best checkpoint, nil when the old one stays. Equal

@@ -44,7 +44,28 @@ func (l *loop) start() error {
 	if last := l.run.log.LastStep(); last < l.step {
 		l.p.Warnf("%s ends at step %d, the checkpoint is at step %d: the lines between are lost", l.run.path(MetricsFile), last, l.step)
 	}
+	return l.follow()
+}
+
+// follow begins what follows the metrics.
+func (l *loop) follow() error {
+	if l.o.Follower == nil {
+		return nil
+	}
+	lines, err := runlog.Read(l.run.path(MetricsFile))
+	if err != nil {
+		return err
+	}
+	l.followed(l.o.Follower.Begin(l.step, lines))
 	return nil
+}
+
+// followed ends it where it has failed.
+func (l *loop) followed(err error) {
+	if err != nil {
+		l.p.Warnf("%v; the training goes on without it", err)
+		l.o.Follower = nil
+	}
 }
 
 // keep accepts the metrics that the state in memory has seen.
@@ -74,6 +95,7 @@ func (l *loop) resume(ck *checkpoint.Reader) error {
 		fresh = append(fresh, alone...)
 		l.p.Notef("%s holds weights alone: training starts from them, with a fresh optimizer", ck.Dir())
 	}
+	l.p.Doing("reading checkpoint " + ck.Dir())
 	if err := ck.Load(l.state(), fresh...); err != nil {
 		return l.run.store.Advise(err)
 	}

@@ -76,8 +76,21 @@ type Options struct {
 	// Continue is the command that goes on with this run, for messages.
 	Continue string
 
+	// Follower, if set, gets every line of metrics.jsonl too. When it fails, the
+	// training warns and goes on without it.
+	Follower Follower
+
 	Progress *runlog.Progress // nil: silent
 	Now      func() time.Time // the clock
 	// FreeBytes returns the free disk space at a path. Nil asks the system.
 	FreeBytes func(path string) (uint64, error)
+}
+
+// Follower is told what a run records.
+type Follower interface {
+	// Begin is called once, before the first line of a session that goes on
+	// after this step. lines are those of metrics.jsonl so far, of steps up to
+	// it: what was recorded of later ones is void.
+	Begin(step int, lines []runlog.Line) error
+	Line(runlog.Line) error
 }

@@ -27,7 +27,7 @@ func CommandsExist(t *testing.T, root *cobra.Command, texts ...string) (seen int
 			require.True(t, cmd != root, line)
 			cmd.InitDefaultHelpFlag()
 			for _, f := range longFlag.FindAllStringSubmatch(m[2], -1) {
-				require.NotNil(t, cmd.Flags().Lookup(f[1]), "%s has no flag --%s: %s", cmd.CommandPath(), f[1], line)
+				require.NotNil(t, cmd.Flag(f[1]), "%s has no flag --%s: %s", cmd.CommandPath(), f[1], line)
 			}
 			seen++
 		}
