@@ -16,6 +16,9 @@ import (
 // openDataset opens a dataset folder of ours or of the reference builder,
 // which writes no manifest.
 func openDataset(s *cli.Streams, dir string) (*augment.Dataset, error) {
+	progress := command.NewProgress(s)
+	defer progress.End()
+	progress.Doing("opening dataset " + dir)
 	d, err := openReasonerData(s, dir)
 	return d, command.Instead(err, "open dataset", dir, command.ReasonerData)
 }

@@ -60,6 +60,7 @@ func watchRun(ctx context.Context, s *cli.Streams, o scoreOptions) error {
 		case err != nil && !training:
 			return err
 		case err == nil && step > last:
+			progress.Doing("opening checkpoint " + dir)
 			scored, err := o.scoreCheckpoint(ctx, s.With(io.Discard, said), progress, dir)
 			if _, gone := os.Stat(dir); err != nil && errors.Is(gone, fs.ErrNotExist) && ctx.Err() == nil {
 				continue // the training has replaced it meanwhile

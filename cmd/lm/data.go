@@ -44,7 +44,10 @@ func openUnchanged(ctx context.Context, s *cli.Streams, path string) (*corpus.Da
 	if err != nil {
 		return nil, err
 	}
+	progress := command.NewProgress(s)
+	progress.Doing("comparing the checksums of dataset " + path)
 	checked, err := d.CheckFiles(ctx, checkedBytes)
+	progress.End()
 	if err != nil {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("check the dataset: %w", cli.ErrInterrupted)

@@ -42,6 +42,7 @@ func TestTensorBoardShowsTheMetrics(t *testing.T) {
 	require.Contains(t, errs, "--run runs/a --resume --tensorboard tb")
 	same("runs/a", "tb/a")
 	require.NoError(t, os.RemoveAll("runs/a/checkpoints/"+newestStep(t, "runs/a"))) // as if killed before it
+	require.NoError(t, os.Remove("runs/a/checkpoints/index.json"))
 	ok(t, "train --run runs/a --resume --tensorboard tb")
 	same("runs/a", "tb/a")
 	require.Contains(t, shownOf(metrics(t, "runs/a")), "eval/loss")
@@ -61,7 +62,7 @@ func TestTensorBoardShowsTheMetrics(t *testing.T) {
 	}(), "the same model")
 }
 
-// newestStep removes nothing: it names the folder of a run's last checkpoint.
+// newestStep is the folder of a run's last checkpoint.
 func newestStep(t *testing.T, run string) string {
 	t.Helper()
 	steps, err := filepath.Glob(filepath.Join(run, "checkpoints", "step-*"))

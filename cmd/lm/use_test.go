@@ -41,6 +41,7 @@ func use(t *testing.T, in string, open openFunc, args ...string) (code int, out,
 func useRoot(s *cli.Streams, open openFunc) *cobra.Command {
 	root := &cobra.Command{Use: "lm"}
 	root.AddCommand(newGenerateCmd(s, open), newServeCmd(s, open), newSuiteCmd(s, open))
+	cli.AddLogFlags(root, s)
 	return root
 }
 

@@ -20,16 +20,19 @@ type logging struct {
 	quiet bool
 
 	mu    sync.Mutex // of the error stream
-	clear func()     // removes a line that is being rewritten
+	clear []func()   // remove lines that are being rewritten
 }
 
 // allCommands is the heading of the flags that every command has.
 const allCommands = "Flags of all commands"
 
-// AddLogFlags gives all commands below root the flags of messages.
+// AddLogFlags gives all commands below root the flags of messages. s may be nil
+// where no command is run.
 func AddLogFlags(root *cobra.Command, s *Streams) {
 	l := &logging{}
-	s.log = l
+	if s != nil {
+		s.log = l
+	}
 	f := root.PersistentFlags()
 	f.BoolVar(&l.quiet, "quiet", false, "only warnings and errors: no progress, no notes (--log-level warn)")
 	f.Var(&word{"text", func(v string) error { return l.setFormat(v) }}, "log-format", "`FORMAT` of what goes to standard error: text, or json (a JSON object a line, as log/slog writes it)")
@@ -144,7 +147,7 @@ func (s *Streams) OnLine(clear func()) {
 	if l := s.log; l != nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.clear = clear
+		l.clear = append(l.clear, clear)
 	}
 }
 
@@ -157,8 +160,10 @@ type screen struct {
 func (s *screen) Write(b []byte) (int, error) {
 	s.l.mu.Lock()
 	defer s.l.mu.Unlock()
-	if s.l.clear != nil && s.w != io.Discard {
-		s.l.clear()
+	if s.w != io.Discard {
+		for _, clear := range s.l.clear {
+			clear()
+		}
 	}
 	return s.w.Write(b)
 }
