@@ -23,7 +23,7 @@ func TestMistakesAreExplained(t *testing.T) {
 	here, err := os.Getwd()
 	require.NoError(t, err)
 	for line, want := range map[string]string{
-		"train --data nosuch":                "open dataset: stat nosuch: no such file or directory; looked in " + here,
+		"train --data nosuch":                "open dataset: stat nosuch: no such file or directory (hrm build-data makes one); looked in " + here,
 		"train --data data/smal":             "looked in " + here + "/data; did you mean small?",
 		"train --data " + here + "/data/sm":  "; did you mean " + here + "/data/small?",
 		"train --data data/text":             "data/text holds a dataset of lm prepare, expected a dataset of hrm build-data; lm train --data data/text trains on it",
