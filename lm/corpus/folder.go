@@ -1,27 +1,14 @@
 package corpus
 
 import (
-	"errors"
-	"io/fs"
-	"os"
-
+	"deeploop/internal/staging"
 	"deeploop/internal/wording"
 )
 
 // checkTarget reports whether out may be written: it does not exist, is an
 // empty folder, or, with force, is a dataset of ours and nothing else.
 func checkTarget(out string, force bool) error {
-	info, err := os.Lstat(out)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return inputErrorf("write dataset: %w; choose another --out", err)
-	}
-	if !info.IsDir() {
-		return inputErrorf("write dataset: %s exists and is not a folder; choose another --out", out)
-	}
-	entries, err := os.ReadDir(out)
+	entries, err := staging.Occupied(out)
 	if err != nil {
 		return inputErrorf("write dataset: %w; choose another --out", err)
 	}
