@@ -13,7 +13,8 @@ import (
 // (arch.hidden_size); the flag is the last part of the key in kebab case
 // (--hidden-size) unless a flag tag names another; the help tag says what the
 // key does. Fields are string, bool, int, float64, []string or structs of
-// such; yaml:"-" leaves a field out.
+// such, embedded ones without a tag for keys of the struct around them; yaml:"-"
+// leaves a field out.
 type Schema[T any] struct {
 	fields []*Field
 	byKey  map[string]*Field
@@ -49,10 +50,14 @@ func (s *Schema[T]) walk(t reflect.Type, prefix string, index []int) {
 		if name == "-" {
 			continue
 		}
+		at := append(append([]int(nil), index...), i)
+		if name == "" && sf.Anonymous {
+			s.walk(sf.Type, prefix, at)
+			continue
+		}
 		if name == "" {
 			panic("cli: configuration field without a yaml tag: " + sf.Name)
 		}
-		at := append(append([]int(nil), index...), i)
 		key := prefix + name
 		if sf.Type.Kind() == reflect.Struct {
 			s.groups[key] = true
