@@ -98,19 +98,20 @@ func (m *Model) puzzleRow(id int32) kernel.Buf {
 }
 
 // halt decides which slots halt after a training segment, from the q logits in
-// s.Q: a slot halts on its last allowed segment, or when q_halt > q_continue;
-// with exploration (probability prob, drawn for every slot at every step) only
+// s.Q: a slot halts on its last allowed segment, or when q_halt > q_continue
+// (q_halt > 0 with no_ACT_continue); with exploration (probability prob, drawn for every slot at every step) only
 // from a drawn minimum in {2..max} on, which binds the last segment too, as in
 // the reference.
 func (c *Carry) halt(s *Segment, prob float64, draw *rand.Rand) {
-	most := int32(s.Model.Config.HaltMaxSteps)
+	config := s.Model.Config
+	most := int32(config.HaltMaxSteps)
 	for i := range c.Halted {
 		last := c.Steps[i] >= most
 		c.Halted[i] = last
 		if most <= 1 {
 			continue
 		}
-		c.Halted[i] = last || s.Q.QHalt[i] > s.Q.QContinue[i]
+		c.Halted[i] = last || config.Halts(s.Q.QHalt[i], s.Q.QContinue[i])
 		explore, atLeast := draw.Float64() < prob, 2+draw.Int32N(most-1)
 		if explore && c.Steps[i] < atLeast {
 			c.Halted[i] = false

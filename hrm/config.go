@@ -7,11 +7,12 @@ import (
 )
 
 // Config is the architecture: what must be known to rebuild a model, and what
-// travels in a checkpoint. Keys are the reference's (sapientinc/HRM,
-// config/arch/hrm_v1.yaml, section "arch"); those of the residual rule are
+// travels in a checkpoint. Keys are the references' (section "arch" of
+// config/arch/hrm_v1.yaml in sapientinc/HRM and of config/arch/trm.yaml in
+// SamsungSAILMontreal/TinyRecursiveModels); those of the residual rule are
 // ours (architectures.md A.7, A.9). The last three fields are the dataset's.
 type Config struct {
-	Name string     `yaml:"name" json:"name" flag:"arch-name" help:"architecture: hrm_v1, or the reference's class name"`
+	Name string     `yaml:"name" json:"name" flag:"arch-name" help:"architecture: hrm_v1, trm, or the reference's class name"`
 	Loss LossConfig `yaml:"loss" json:"loss"`
 
 	HaltExplorationProb float64 `yaml:"halt_exploration_prob" json:"halt_exploration_prob" help:"probability that a row draws a minimum number of segments"`
@@ -19,16 +20,18 @@ type Config struct {
 
 	HCycles int `yaml:"H_cycles" json:"H_cycles" help:"slow cycles per segment"`
 	LCycles int `yaml:"L_cycles" json:"L_cycles" help:"fast calls per slow cycle"`
-	HLayers int `yaml:"H_layers" json:"H_layers" help:"blocks of the slow module"`
-	LLayers int `yaml:"L_layers" json:"L_layers" help:"blocks of the fast module"`
+	HLayers int `yaml:"H_layers" json:"H_layers" help:"blocks of the slow module; 0 with trm"`
+	LLayers int `yaml:"L_layers" json:"L_layers" help:"blocks of the fast module, of trm's one network"`
 
-	HiddenSize   int     `yaml:"hidden_size" json:"hidden_size" help:"width of the states"`
-	NumHeads     int     `yaml:"num_heads" json:"num_heads" help:"attention heads; must divide hidden_size"`
-	Expansion    float64 `yaml:"expansion" json:"expansion" help:"MLP expansion; the width is 2/3 of it times hidden_size, rounded up to a multiple of 256"`
-	PuzzleEmbDim int     `yaml:"puzzle_emb_ndim" json:"puzzle_emb_ndim" help:"numbers in a task embedding; 0 is none; follows hidden_size unless set"`
-	PosEncodings string  `yaml:"pos_encodings" json:"pos_encodings" help:"rope or learned"`
-	RMSNormEps   float64 `yaml:"rms_norm_eps" json:"rms_norm_eps" help:"added to the mean square inside every norm"`
-	RopeTheta    float64 `yaml:"rope_theta" json:"rope_theta" help:"base of the rotary angles"`
+	HiddenSize     int     `yaml:"hidden_size" json:"hidden_size" help:"width of the states"`
+	NumHeads       int     `yaml:"num_heads" json:"num_heads" help:"attention heads; must divide hidden_size"`
+	Expansion      float64 `yaml:"expansion" json:"expansion" help:"MLP expansion; the width is 2/3 of it times hidden_size, rounded up to a multiple of 256"`
+	PuzzleEmbDim   int     `yaml:"puzzle_emb_ndim" json:"puzzle_emb_ndim" help:"numbers in a task embedding; 0 is none; follows hidden_size unless set"`
+	PuzzleEmbSlots int     `yaml:"puzzle_emb_len" json:"puzzle_emb_len,omitempty" help:"positions of a task embedding; 0 is as many as it fills; follows name unless set"`
+	NoACTContinue  bool    `yaml:"no_ACT_continue" json:"no_ACT_continue,omitempty" help:"halt where q_halt is above 0, with no q_continue to learn; follows name unless set"`
+	PosEncodings   string  `yaml:"pos_encodings" json:"pos_encodings" help:"rope or learned; with trm also none"`
+	RMSNormEps     float64 `yaml:"rms_norm_eps" json:"rms_norm_eps" help:"added to the mean square inside every norm"`
+	RopeTheta      float64 `yaml:"rope_theta" json:"rope_theta" help:"base of the rotary angles"`
 
 	Placement  string  `yaml:"placement" json:"placement" help:"postnorm (published HRM), deepnorm, deeploop or prenorm"`
 	PH         float64 `yaml:"p_H" json:"p_H" help:"exponent of alpha and beta in the slow module; follows placement unless set"`
@@ -64,6 +67,7 @@ const (
 
 	PosRope    = "rope"
 	PosLearned = "learned"
+	PosNone    = "none" // TRM's alone
 
 	PlacementPostNorm = string(deeploop.PostNorm)
 	PlacementDeepNorm = string(deeploop.DeepNorm)
@@ -91,8 +95,12 @@ func (c Config) MLPWidth() int {
 }
 
 // PuzzleEmbLen returns P, the positions a task embedding takes in front of
-// the grid: puzzle_emb_ndim over hidden_size, rounded up.
+// the grid: puzzle_emb_len, or where that is 0 puzzle_emb_ndim over
+// hidden_size, rounded up. What the embedding does not fill is zeros.
 func (c Config) PuzzleEmbLen() int {
+	if c.PuzzleEmbSlots > 0 {
+		return c.PuzzleEmbSlots
+	}
 	return (c.PuzzleEmbDim + c.HiddenSize - 1) / c.HiddenSize
 }
 
@@ -108,7 +116,7 @@ func (c Config) NumParams() int {
 	}
 	n := (c.HLayers+c.LLayers)*block + 2*c.VocabSize*d + 2*d + 2
 	if c.NormGain && c.Placement == PlacementPreNorm {
-		n += 2 * d // one closing norm per module
+		n += c.stacks() * d // one closing norm each
 	}
 	if c.NormGain && c.InputRMS {
 		n += d

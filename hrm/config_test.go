@@ -13,6 +13,7 @@ import (
 // and 100 positions. A preset that is not here fails the test.
 var presetParams = map[string]int{
 	"hrm_v1":  27_276_290,
+	"trm":     6_829_058,
 	"laptop":  1_051_906,
 	"testing": 58_178,
 }
@@ -36,7 +37,7 @@ func TestPresetParameterCounts(t *testing.T) {
 func TestUnknownPresetNamesTheOnesThereAre(t *testing.T) {
 	_, err := Preset("laptob")
 	require.ErrorContains(t, err, "laptob")
-	require.ErrorContains(t, err, "hrm_v1, laptop, testing")
+	require.ErrorContains(t, err, "hrm_v1, trm, laptop, testing")
 }
 
 func TestDerivedSizes(t *testing.T) {
@@ -99,17 +100,26 @@ func TestValidateNamesKeyFoundAndExpected(t *testing.T) {
 		key    string
 		says   []string
 	}{
-		"heads":           {func(c *TrainConfig) { c.Arch.NumHeads = 5 }, "arch.num_heads", []string{"is 5", "hidden_size 512"}},
-		"odd head":        {func(c *TrainConfig) { c.Arch.HiddenSize, c.Arch.NumHeads = 24, 8 }, "arch.num_heads", []string{"even head width"}},
-		"hidden":          {func(c *TrainConfig) { c.Arch.HiddenSize = 0 }, "arch.hidden_size", []string{"is 0"}},
-		"loss":            {func(c *TrainConfig) { c.Arch.Loss.LossType = "mse" }, "arch.loss.loss_type", []string{`"mse"`, "softmax_cross_entropy"}},
-		"name":            {func(c *TrainConfig) { c.Arch.Name = "trm" }, "arch.name", []string{`"trm"`}},
-		"positions":       {func(c *TrainConfig) { c.Arch.PosEncodings = "alibi" }, "arch.pos_encodings", []string{"rope, learned"}},
-		"placement":       {func(c *TrainConfig) { c.Arch.Placement = "sandwich" }, "arch.placement", []string{"deeploop"}},
-		"p ignored":       {func(c *TrainConfig) { c.Arch.PL = 0.5 }, "arch.p_L", []string{"0.5", "postnorm"}},
-		"alpha ignored":   {func(c *TrainConfig) { c.Arch.AlphaH = 2 }, "arch.alpha_H", []string{"postnorm"}},
-		"inner ignored":   {func(c *TrainConfig) { c.Arch.InnerNorm = true }, "arch.inner_norm", []string{"deeploop"}},
-		"p nan":           {func(c *TrainConfig) { c.Arch.Placement, c.Arch.PH = "deeploop", nan }, "arch.p_H", []string{"NaN"}},
+		"heads":         {func(c *TrainConfig) { c.Arch.NumHeads = 5 }, "arch.num_heads", []string{"is 5", "hidden_size 512"}},
+		"odd head":      {func(c *TrainConfig) { c.Arch.HiddenSize, c.Arch.NumHeads = 24, 8 }, "arch.num_heads", []string{"even head width"}},
+		"hidden":        {func(c *TrainConfig) { c.Arch.HiddenSize = 0 }, "arch.hidden_size", []string{"is 0"}},
+		"loss":          {func(c *TrainConfig) { c.Arch.Loss.LossType = "mse" }, "arch.loss.loss_type", []string{`"mse"`, "softmax_cross_entropy"}},
+		"name":          {func(c *TrainConfig) { c.Arch.Name = "ttm" }, "arch.name", []string{`"ttm"`, "hrm_v1, trm"}},
+		"positions":     {func(c *TrainConfig) { c.Arch.PosEncodings = "alibi" }, "arch.pos_encodings", []string{"rope, learned"}},
+		"placement":     {func(c *TrainConfig) { c.Arch.Placement = "sandwich" }, "arch.placement", []string{"deeploop"}},
+		"p ignored":     {func(c *TrainConfig) { c.Arch.PL = 0.5 }, "arch.p_L", []string{"0.5", "postnorm"}},
+		"alpha ignored": {func(c *TrainConfig) { c.Arch.AlphaH = 2 }, "arch.alpha_H", []string{"postnorm"}},
+		"inner ignored": {func(c *TrainConfig) { c.Arch.InnerNorm = true }, "arch.inner_norm", []string{"deeploop"}},
+		"p nan":         {func(c *TrainConfig) { c.Arch.Placement, c.Arch.PH = "deeploop", nan }, "arch.p_H", []string{"NaN"}},
+		"two networks":  {func(c *TrainConfig) { c.Arch.Name = "trm" }, "arch.H_layers", []string{"is 4", "plays both roles"}},
+		"p_H of trm": {func(c *TrainConfig) {
+			*c = PresetTRM()
+			c.Arch.Placement, c.Arch.PH = "deeploop", .5
+		}, "arch.p_H", []string{"0.5", "has p_L"}},
+		"none of hrm":     {func(c *TrainConfig) { c.Arch.PosEncodings = "none" }, "arch.pos_encodings", []string{"rope, learned"}},
+		"slots of none":   {func(c *TrainConfig) { c.Arch.PuzzleEmbSlots, c.Arch.PuzzleEmbDim = 2, 0 }, "arch.puzzle_emb_len", []string{"is 2", "puzzle_emb_ndim is 0"}},
+		"too few slots":   {func(c *TrainConfig) { c.Arch.PuzzleEmbSlots, c.Arch.PuzzleEmbDim = 2, 1025 }, "arch.puzzle_emb_len", []string{"is 2", "1025"}},
+		"negative slots":  {func(c *TrainConfig) { c.Arch.PuzzleEmbSlots = -1 }, "arch.puzzle_emb_len", []string{"-1"}},
 		"exploration":     {func(c *TrainConfig) { c.Arch.HaltExplorationProb = 1.5 }, "arch.halt_exploration_prob", []string{"1.5"}},
 		"eps":             {func(c *TrainConfig) { c.Arch.RMSNormEps = 0 }, "arch.rms_norm_eps", []string{"above 0"}},
 		"batch":           {func(c *TrainConfig) { c.GlobalBatchSize = 0 }, "global_batch_size", []string{"is 0"}},
@@ -148,6 +158,29 @@ func TestEveryPlacementWithItsDefaultsIsValid(t *testing.T) {
 		require.Equal(t, exponent, c.Arch.PL)
 		require.Equal(t, inner, c.Arch.InnerNorm)
 	}
+}
+
+// The name turns a configuration of one architecture into one of the other.
+func TestFollowOfTheName(t *testing.T) {
+	none := func(string) bool { return false }
+	base := PresetLaptop()
+	c := base
+	c.Arch.Name, c.Arch.Placement = NameTRM, PlacementDeepLoop
+	c.Follow(base, none)
+	require.NoError(t, c.Validate())
+	require.Equal(t, []any{0, 2, 16, true, 0., .5}, []any{c.Arch.HLayers, c.Arch.LLayers, c.Arch.PuzzleEmbSlots, c.Arch.NoACTContinue, c.Arch.PH, c.Arch.PL})
+	c = base
+	c.Arch.Name, c.Arch.PuzzleEmbDim = NameTRM, 0
+	c.Follow(base, func(key string) bool { return key == "arch.puzzle_emb_ndim" })
+	require.NoError(t, c.Validate())
+	require.Zero(t, c.Arch.PuzzleEmbLen())
+
+	base = PresetTRM()
+	c = base
+	c.Arch.Name = NameHRM
+	c.Follow(base, none)
+	require.NoError(t, c.Validate())
+	require.Equal(t, []any{2, 2, 0, false}, []any{c.Arch.HLayers, c.Arch.LLayers, c.Arch.PuzzleEmbSlots, c.Arch.NoACTContinue})
 }
 
 func TestFollowLeavesChosenKeysAlone(t *testing.T) {

@@ -53,6 +53,8 @@ func (c Config) Referenced() error {
 		{"placement", c.Placement, c.Placement == PlacementPostNorm, PlacementPostNorm},
 		{"norm_gain", c.NormGain, !c.NormGain, "false"},
 		{"input_rms", c.InputRMS, !c.InputRMS, "false"},
+		{"puzzle_emb_len", c.PuzzleEmbSlots, c.OneNetwork() || c.PuzzleEmbSlots == 0, "0"},
+		{"no_ACT_continue", c.NoACTContinue, c.OneNetwork() || !c.NoACTContinue, "false"},
 	} {
 		if !f.plain {
 			return &ConfigError{Key: "arch." + f.key, Found: f.found, Want: f.has + " for the reference code, which has nothing else; --format safetensors takes any model"}

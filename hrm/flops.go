@@ -17,8 +17,9 @@ import "deeploop/deeploop"
 //	         product)
 //	         token head and q head, forward and backward
 //	         the q target: one more segment and the q head, forward, where
-//	         halt_max_steps is above 1; of its last block keys and values of
-//	         all positions, and the rest of position 0 alone
+//	         halt_max_steps is above 1 and no_ACT_continue is off; of its last
+//	         block keys and values of all positions, and the rest of position 0
+//	         alone
 //	segment  (evaluation) all calls, token head and q head, forward
 //
 // TestFlopsEqualWhatRuns compares with the calls a profile counts, so work
@@ -26,7 +27,7 @@ import "deeploop/deeploop"
 
 // TrainStepFlops returns the operations of one training step.
 func (c Config) TrainStepFlops(batch int) float64 {
-	s, b := c.schedule(), float64(batch)
+	s, b := c.mustSchedule(), float64(batch)
 	const withBackward = 3 // y, dX and dW are one product each
 	f := c.forwardFlops(s.NoGrad(), b)
 	for _, call := range s.Grad() {
@@ -34,7 +35,7 @@ func (c Config) TrainStepFlops(batch int) float64 {
 		f += withBackward*products + (1+2.5)*attention
 	}
 	f += withBackward * (c.headFlops(b) + c.qHeadFlops(b))
-	if c.HaltMaxSteps > 1 {
+	if c.asksQTarget() {
 		f += c.forwardFlops(s.Calls, b) + c.qHeadFlops(b) - c.notAskedFlops(b)
 	}
 	return f
@@ -44,7 +45,7 @@ func (c Config) TrainStepFlops(batch int) float64 {
 // its heads.
 func (c Config) EvalSegmentFlops(batch int) float64 {
 	b := float64(batch)
-	return c.forwardFlops(c.schedule().Calls, b) + c.headFlops(b) + c.qHeadFlops(b)
+	return c.forwardFlops(c.mustSchedule().Calls, b) + c.headFlops(b) + c.qHeadFlops(b)
 }
 
 func (c Config) forwardFlops(calls []deeploop.Module, batch float64) (f float64) {
@@ -57,11 +58,7 @@ func (c Config) forwardFlops(calls []deeploop.Module, batch float64) (f float64)
 
 // callFlops is one call of a stack, forward.
 func (c Config) callFlops(m deeploop.Module, batch float64) (products, attention float64) {
-	blocks := c.LLayers
-	if m == deeploop.H {
-		blocks = c.HLayers
-	}
-	d, f, t, n := float64(c.HiddenSize), float64(c.MLPWidth()), float64(c.Positions()), float64(blocks)
+	d, f, t, n := float64(c.HiddenSize), float64(c.MLPWidth()), float64(c.Positions()), float64(c.Blocks(m))
 	weights := 3*d*d + d*d + 2*f*d + f*d // qkv, o, gate and up, down
 	return n * 2 * batch * t * weights, n * 4 * batch * t * t * d
 }
@@ -81,9 +78,9 @@ func (c Config) headFlops(batch float64) float64 {
 
 func (c Config) qHeadFlops(batch float64) float64 { return 2 * batch * 2 * float64(c.HiddenSize) }
 
-// schedule is that of a valid configuration.
-func (c Config) schedule() deeploop.Schedule {
-	s, err := deeploop.Cycles(c.HCycles, c.LCycles, deeploop.LastCall)
+// mustSchedule is the schedule of a valid configuration.
+func (c Config) mustSchedule() deeploop.Schedule {
+	s, err := c.schedule()
 	if err != nil {
 		panic("hrm: " + err.Error())
 	}

@@ -36,9 +36,10 @@ var passing = []string{
 	"puzzle_emb.local_weights", "puzzle_emb.local_ids", "rotary_emb.cos_cached", "rotary_emb.sin_cached", "rotary_emb.inv_freq",
 }
 
-// Foreign is a state dict of the reference code (sapientinc/HRM, pretrain.py
-// save_train_state): names as in Model behind a prefix such as
-// "_orig_mod.model.inner.", weights fp32 or bf16.
+// Foreign is a state dict of the reference code (sapientinc/HRM or
+// SamsungSAILMontreal/TinyRecursiveModels, pretrain.py save_train_state): names
+// as in Model behind a prefix such as "_orig_mod.model.inner.", weights fp32 or
+// bf16.
 type Foreign struct {
 	// Prefix stands before all names.
 	Prefix string
@@ -72,15 +73,22 @@ func OpenForeign(f *tensorfile.File) (*Foreign, error) {
 			r.Ignored = append(r.Ignored, r.Prefix+p)
 		}
 	}
-	if n := r.blocks("L_level"); n > 0 && r.blocks("H_level") == 0 {
-		mixer := ""
-		if has(r.Prefix + "L_level.layers.0.mlp_t.down_proj.weight") {
-			mixer = ", with an MLP over positions (mlp_t) in place of attention"
-		}
-		return nil, importErrorf("%s is a checkpoint of TRM: one network of %d blocks for both levels%s. No model here is one, "+
-			"so only its predictions can be used: hrm score --predictions", f.Path, n, mixer)
+	if r.TRM() && has(r.Prefix+"L_level.layers.0.mlp_t.down_proj.weight") {
+		return nil, importErrorf("%s is a checkpoint of TRM with an MLP over positions (mlp_t) in place of attention. No model here has one, "+
+			"so only its predictions can be used: hrm score --predictions", f.Path)
 	}
 	return r, nil
+}
+
+// TRM reports whether the file holds one network for both levels.
+func (r *Foreign) TRM() bool { return r.blocks("L_level") > 0 && r.blocks("H_level") == 0 }
+
+// Preset returns the published configuration of the kind of model.
+func (r *Foreign) Preset() TrainConfig {
+	if r.TRM() {
+		return PresetTRM()
+	}
+	return PresetHRMv1()
 }
 
 func firstNames(names []string) string {
@@ -129,8 +137,8 @@ var Deduced = []string{
 var Undeduced = []string{"arch.num_heads", "arch.H_cycles", "arch.L_cycles", "arch.halt_max_steps"}
 
 // Deduce sets what the shapes show: sizes, layers, positions, vocabulary. The
-// rest of the configuration is base's. An expansion other than base's is one
-// that gives the MLP's width.
+// rest of the configuration is base's, which is Preset's or like it. An
+// expansion other than base's is one that gives the MLP's width.
 func (r *Foreign) Deduce(base Config) (Config, error) {
 	c := base
 	tokens := r.shape(nameTokens, 2)
@@ -149,9 +157,10 @@ func (r *Foreign) Deduce(base Config) (Config, error) {
 	if s := r.shape(nameTable, 2); s != nil {
 		c.PuzzleEmbDim = s[1]
 	}
-	c.PosEncodings = PosRope
 	if r.shape("embed_pos.embedding_weight", 2) != nil {
 		c.PosEncodings = PosLearned
+	} else if c.PosEncodings == PosLearned {
+		c.PosEncodings = PosRope
 	}
 	return c, nil
 }

@@ -36,7 +36,9 @@ type Depth struct {
 func (c Config) AtDepth(d Depth) Config {
 	if deeploop.Placement(c.Placement).Scaled() {
 		h, l := deeploop.Rule{P: c.PH, N: c.EffectiveDepth()}, deeploop.Rule{P: c.PL, N: c.EffectiveDepth()}
-		c.AlphaH, c.BetaH = cmp.Or(c.AlphaH, h.Alpha()), cmp.Or(c.BetaH, h.Beta())
+		if !c.OneNetwork() {
+			c.AlphaH, c.BetaH = cmp.Or(c.AlphaH, h.Alpha()), cmp.Or(c.BetaH, h.Beta())
+		}
 		c.AlphaL, c.BetaL = cmp.Or(c.AlphaL, l.Alpha()), cmp.Or(c.BetaL, l.Beta())
 	}
 	for _, f := range []struct {

@@ -45,10 +45,15 @@ func (c Config) segmentBytes(act kernel.DType, batch int) float64 {
 	return float64(act.Size()) * float64(batch) * float64(c.Positions()) * float64(row)
 }
 
-// tapeBytes are what the blocks of the two calls with gradient keep for the
-// backward pass: queries, keys and values, the attention's result, gate, up
-// and their product, and what goes into each sublayer.
+// tapeBytes are what the blocks of all calls with gradient (two in HRM,
+// L_cycles + 1 in TRM) keep for the backward pass: queries, keys and values,
+// the attention's result, gate, up and their product, and what goes into each
+// sublayer.
 func (c Config) tapeBytes(act kernel.DType, batch int) float64 {
+	blocks := 0
+	for _, call := range c.mustSchedule().Grad() {
+		blocks += c.Blocks(call)
+	}
 	row := 6*c.HiddenSize + 3*c.MLPWidth()
-	return float64(act.Size()) * float64(batch) * float64(c.Positions()) * float64(row) * float64(c.HLayers+c.LLayers)
+	return float64(act.Size()) * float64(batch) * float64(c.Positions()) * float64(row) * float64(blocks)
 }

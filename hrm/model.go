@@ -20,6 +20,12 @@ import (
 //	z_H = H( z_H + z_L )          at the end of a cycle
 //	logits = lm_head(z_H),  q_halt, q_continue = q_head(z_H at position 0)
 //
+// The Tiny Recursive Model (TRM, arXiv 2510.04871; architectures.md G.8) is the
+// same with one stack, net, in the place of both:
+//
+//	z_L = net( z_L + z_H + x )    L_cycles times per cycle
+//	z_H = net( z_H + z_L )        at the end of a cycle
+//
 // The methods embed, callL, callH and q below are these lines; logits exist
 // only within ops.HeadLoss, a chunk of rows at a time.
 // Parameters carry the reference's state-dict names without "model.inner.".
@@ -29,12 +35,13 @@ type Model struct {
 	Act kernel.DType
 
 	EmbedTokens *graph.Param // [V, D]
-	EmbedPos    *graph.Param // [P+T, D], nil with rotary positions
+	EmbedPos    *graph.Param // [P+T, D], nil without learned positions
 	InputGain   *graph.Param // [1, D], nil unless input_rms and norm_gain
 	LMHead      *graph.Param // [V, D]
 	QHead       *graph.Param // [2, D]
 	QHeadBias   *graph.Param // [1, 2]
-	H, L        *deeploop.Stack
+	// H and L are one and the same stack in TRM.
+	H, L *deeploop.Stack
 
 	// HInit and LInit are the states of a fresh row, [D] master, drawn once
 	// and not trained.
@@ -44,7 +51,7 @@ type Model struct {
 	PuzzleTable kernel.Buf
 
 	schedule deeploop.Schedule
-	cos, sin kernel.Buf // [P+T, K/2], absent with learned positions
+	cos, sin kernel.Buf // [P+T, K/2], absent without rotary positions
 }
 
 // qHeadBias makes a fresh model halt late: σ(-5) is 0.7 %.
@@ -74,7 +81,7 @@ func newModel(c Config, act kernel.DType, draw func(b kernel.Buf, std float64)) 
 	if err := c.ValidateSizes(); err != nil {
 		return nil, err
 	}
-	schedule, err := deeploop.Cycles(c.HCycles, c.LCycles, deeploop.LastCall)
+	schedule, err := c.schedule()
 	if err != nil {
 		return nil, err
 	}
@@ -95,10 +102,11 @@ func newModel(c Config, act kernel.DType, draw func(b kernel.Buf, std float64)) 
 	if c.PuzzleEmbDim > 0 {
 		m.PuzzleTable = kernel.Alloc(t, c.NumPuzzleIdentifiers*c.PuzzleEmbDim)
 	}
-	if c.PosEncodings == PosLearned {
+	switch c.PosEncodings {
+	case PosLearned:
 		m.EmbedPos = graph.NewParam("embed_pos.embedding_weight", t, c.Positions(), d)
 		draw(m.EmbedPos.Data, embStd)
-	} else {
+	case PosRope:
 		m.cos, m.sin = kernel.RopeTables(t, c.Positions(), c.HeadDim(), c.RopeTheta)
 	}
 	if c.InputRMS && c.NormGain {
@@ -107,8 +115,13 @@ func newModel(c Config, act kernel.DType, draw func(b kernel.Buf, std float64)) 
 			m.InputGain.Data.SetAt(i, 1)
 		}
 	}
-	m.H = deeploop.NewStack(c.stack("H_level", c.HLayers, c.PH, c.AlphaH, c.BetaH), t, lecun)
+	if !c.OneNetwork() {
+		m.H = deeploop.NewStack(c.stack("H_level", c.HLayers, c.PH, c.AlphaH, c.BetaH), t, lecun)
+	}
 	m.L = deeploop.NewStack(c.stack("L_level", c.LLayers, c.PL, c.AlphaL, c.BetaL), t, lecun)
+	if c.OneNetwork() {
+		m.H = m.L
+	}
 	m.HInit, m.LInit = kernel.Alloc(t, d), kernel.Alloc(t, d)
 	draw(m.HInit, 1)
 	draw(m.LInit, 1)
@@ -119,16 +132,19 @@ func newModel(c Config, act kernel.DType, draw func(b kernel.Buf, std float64)) 
 func (c Config) Positions() int { return c.SeqLen + c.PuzzleEmbLen() }
 
 // EffectiveDepth returns N of the residual rule, the blocks that count
-// (architectures.md A.7): paper K_H + C_L·K_L, code K_H + K_L,
-// forward C·(K_H + C_L·K_L).
+// (architectures.md A.7, G.8): paper K_H + C_L·K_L, those of a cycle; code those
+// with gradient, which is K_H + K_L in HRM and the cycle in TRM; forward
+// C·(K_H + C_L·K_L). TRM's K_H is K_L.
 func (c Config) EffectiveDepth() int {
-	switch c.NgMode {
-	case NgCode:
-		return c.HLayers + c.LLayers
-	case NgForward:
-		return c.HCycles * (c.HLayers + c.LCycles*c.LLayers)
+	h, l := c.Blocks(deeploop.H), c.Blocks(deeploop.L)
+	cycle := h + c.LCycles*l
+	switch {
+	case c.NgMode == NgForward:
+		return c.HCycles * cycle
+	case c.NgMode == NgCode && !c.OneNetwork():
+		return h + l
 	}
-	return c.HLayers + c.LCycles*c.LLayers
+	return cycle
 }
 
 // stackNames are those of the reference's modules (sapientinc/HRM,
@@ -162,14 +178,20 @@ func (m *Model) Params() []*graph.Param {
 			ps = append(ps, p)
 		}
 	}
-	return append(append(ps, m.H.Params()...), m.L.Params()...)
+	if m.H != m.L {
+		ps = append(ps, m.H.Params()...)
+	}
+	return append(ps, m.L.Params()...)
 }
 
-// ResidualReport tells the residual rule in force, one line per module.
+// ResidualReport tells the residual rule in force, one line per stack.
 func (m *Model) ResidualReport() []string {
 	line := func(name string, s *deeploop.Stack) string {
 		return fmt.Sprintf("%s: %d blocks, placement %s, N=%d, alpha=%.4g, beta=%.4g",
 			name, len(s.Blocks), s.Residual.Placement, s.Rule.N, s.Residual.Alpha, s.Beta)
+	}
+	if m.H == m.L {
+		return []string{line("H and L", m.L)}
 	}
 	return []string{line("H", m.H), line("L", m.L)}
 }

@@ -6,13 +6,15 @@ import "strings"
 const DefaultPreset = "laptop"
 
 // Presets returns the names of the presets, smallest model last.
-func Presets() []string { return []string{"hrm_v1", "laptop", "testing"} }
+func Presets() []string { return []string{NameHRM, NameTRM, "laptop", "testing"} }
 
 // Preset returns the configuration with that name.
 func Preset(name string) (TrainConfig, error) {
 	switch name {
-	case "hrm_v1":
+	case NameHRM:
 		return PresetHRMv1(), nil
+	case NameTRM:
+		return PresetTRM(), nil
 	case "laptop":
 		return PresetLaptop(), nil
 	case "testing":
@@ -27,7 +29,7 @@ func Preset(name string) (TrainConfig, error) {
 func PresetHRMv1() TrainConfig {
 	return TrainConfig{
 		Arch: Config{
-			Name:                "hrm_v1",
+			Name:                NameHRM,
 			Loss:                LossConfig{Name: "act", LossType: LossStablemax},
 			HaltExplorationProb: 0.1,
 			HaltMaxSteps:        16,
@@ -64,6 +66,23 @@ func PresetHRMv1() TrainConfig {
 		Precision:            "auto",
 		Kernel:               "auto",
 	}
+}
+
+// trmSlots are TRM's positions of a task embedding, whatever its width.
+const trmSlots = 16
+
+// PresetTRM is the published run of TRM on ARC-AGI-1 and 2
+// (SamsungSAILMontreal/TinyRecursiveModels, config/cfg_pretrain.yaml with
+// config/arch/trm.yaml and the README's commands; its Sudoku run has L_cycles
+// 6): 6,829,058 trained parameters at vocabulary 12.
+func PresetTRM() TrainConfig {
+	c := PresetHRMv1()
+	a := &c.Arch
+	a.Name, a.HLayers, a.LLayers = NameTRM, 0, 2
+	a.HCycles, a.LCycles = 3, 4
+	a.PuzzleEmbSlots, a.NoACTContinue = trmSlots, true
+	c.EMA = true
+	return c
 }
 
 // PresetLaptop is for the sample tasks and other small grids on a few cores:

@@ -37,9 +37,10 @@ type Trace struct {
 type TracedSegment struct {
 	// Tokens [SeqLen] are the arg-max tokens after the segment.
 	Tokens []uint8
-	// QHalt and QContinue are the halting logits; a training would halt here
-	// where the first is larger.
+	// QHalt and QContinue are the halting logits.
 	QHalt, QContinue float64
+	// Halts tells that a training would halt here.
+	Halts bool
 
 	zH, zL kernel.Buf // states before the segment
 }
@@ -101,6 +102,7 @@ func (p *Probe) Run(ctx context.Context, r Rows) (*Trace, error) {
 		seg := TracedSegment{
 			Tokens: make([]uint8, s.Model.Config.SeqLen), QHalt: s.Q.QHalt[0], QContinue: s.Q.QContinue[0], zH: zH, zL: zL,
 		}
+		seg.Halts = s.Model.Config.Halts(seg.QHalt, seg.QContinue)
 		s.Predicted(0, seg.Tokens)
 		t.Segments = append(t.Segments, seg)
 		zH, zL = before()

@@ -131,7 +131,7 @@ func (s *Segment) inputs(b *graph.Builder) (zH, zL, x *graph.Node) {
 
 // BuildGradient adds the graph with gradient: the last calls of the schedule,
 // the losses times scale (1/global batch), and the backward pass into the
-// parameters' gradients.
+// parameters' gradients, which add up over the calls of one stack.
 func (s *Segment) BuildGradient(scale float64) error {
 	m := s.Model
 	b := graph.NewBuilder(s.backend, m.Act)
@@ -171,9 +171,10 @@ func (s *Segment) BuildGradient(scale float64) error {
 // more segment from the new states, then σ(q_halt') on a row's last segment
 // and σ(max(q_halt', q_continue')) elsewhere (architectures.md G.2). Of that
 // segment only the q logits count, and they read position 0 of z_H: its last
-// call computes no more than that. With a single segment there is no target.
+// call computes no more than that. With a single segment there is no target,
+// nor with no_ACT_continue.
 func (s *Segment) qTarget(b *graph.Builder, zH, zL *graph.Node) (*graph.Node, error) {
-	if s.Model.Config.HaltMaxSteps <= 1 {
+	if !s.Model.Config.asksQTarget() {
 		return nil, nil
 	}
 	err := s.buildCall(&s.qCall, kernel.Buf{}, func(b *graph.Builder, zH, zL, _ *graph.Node) *graph.Node {

@@ -66,7 +66,11 @@ func (c TrainConfig) EpochsPerPass() int {
 //
 //   - puzzle_emb_ndim follows hidden_size where the preset ties them (the
 //     reference writes ${.hidden_size});
-//   - p_H, p_L and inner_norm follow placement;
+//   - H_layers, puzzle_emb_len and no_ACT_continue follow name, where that
+//     turns HRM into TRM or back;
+//   - puzzle_emb_len becomes 0 when puzzle_emb_ndim does;
+//   - p_H, p_L and inner_norm follow placement, but p_H stays 0 in TRM, which
+//     has p_L alone;
 //   - steps becomes 0 when epochs is chosen and steps is not;
 //   - eval_steps becomes 0 when epochs or eval_interval is chosen and it is not.
 func (c *TrainConfig) Follow(base TrainConfig, chosen func(key string) bool) {
@@ -74,9 +78,27 @@ func (c *TrainConfig) Follow(base TrainConfig, chosen func(key string) bool) {
 	if !chosen("arch.puzzle_emb_ndim") && base.Arch.PuzzleEmbDim == base.Arch.HiddenSize {
 		a.PuzzleEmbDim = a.HiddenSize
 	}
+	if a.OneNetwork() != base.Arch.OneNetwork() {
+		blocks, slots := a.LLayers, 0
+		if a.OneNetwork() {
+			blocks, slots = 0, trmSlots
+		}
+		if !chosen("arch.H_layers") {
+			a.HLayers = blocks
+		}
+		if !chosen("arch.puzzle_emb_len") {
+			a.PuzzleEmbSlots = slots
+		}
+		if !chosen("arch.no_ACT_continue") {
+			a.NoACTContinue = a.OneNetwork()
+		}
+	}
+	if a.PuzzleEmbDim == 0 && !chosen("arch.puzzle_emb_len") {
+		a.PuzzleEmbSlots = 0
+	}
 	if a.Placement != base.Arch.Placement {
 		p, inner := deeploop.Placement(a.Placement).Defaults()
-		if !chosen("arch.p_H") {
+		if !chosen("arch.p_H") && !a.OneNetwork() {
 			a.PH = p
 		}
 		if !chosen("arch.p_L") {

@@ -3,6 +3,7 @@ package hrm
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"deeploop/deeploop"
 	"deeploop/internal/check"
@@ -15,20 +16,31 @@ type ConfigError = check.Error
 // Validate checks the architecture; the dataset's sizes have ValidateSizes.
 func (c Config) Validate() error {
 	k := check.Checks{Prefix: "arch."}
-	k.OneOf("name", c.Name, "hrm_v1", "hrm.hrm_act_v1@HierarchicalReasoningModel_ACTV1")
+	k.OneOf("name", c.Name, NameHRM, NameTRM, referenceHRM, referenceTRM, referenceHRM2)
 	k.OneOf("loss.name", c.Loss.Name, "act", "losses@ACTLossHead")
 	k.OneOf("loss.loss_type", c.Loss.LossType, LossStablemax, LossSoftmax)
 	k.Real("halt_exploration_prob", c.HaltExplorationProb, 0, 1)
 	k.Whole("halt_max_steps", c.HaltMaxSteps, 1, math.MaxInt32)
 	k.Whole("H_cycles", c.HCycles, 1, 1<<16)
 	k.Whole("L_cycles", c.LCycles, 1, 1<<16)
-	k.Whole("H_layers", c.HLayers, 1, 1<<10)
+	if c.OneNetwork() {
+		if c.HLayers != 0 {
+			k.Fail("H_layers", c.HLayers, "0 with name "+c.Name+", whose one network of L_layers blocks plays both roles")
+		}
+	} else {
+		k.Whole("H_layers", c.HLayers, 1, 1<<10)
+	}
 	k.Whole("L_layers", c.LLayers, 1, 1<<10)
 	k.Whole("hidden_size", c.HiddenSize, 1, 1<<16)
 	k.Whole("num_heads", c.NumHeads, 1, 1<<16)
 	k.Positive("expansion", c.Expansion, 1<<10)
 	k.Whole("puzzle_emb_ndim", c.PuzzleEmbDim, 0, 1<<20)
-	k.OneOf("pos_encodings", c.PosEncodings, PosRope, PosLearned)
+	k.Whole("puzzle_emb_len", c.PuzzleEmbSlots, 0, 1<<16)
+	positions := []string{PosRope, PosLearned}
+	if c.OneNetwork() {
+		positions = append(positions, PosNone)
+	}
+	k.OneOf("pos_encodings", c.PosEncodings, positions...)
 	k.Positive("rms_norm_eps", c.RMSNormEps, 1)
 	k.Positive("rope_theta", c.RopeTheta, math.MaxFloat32)
 	k.OneOf("placement", c.Placement, PlacementPostNorm, PlacementDeepNorm, PlacementDeepLoop, PlacementPreNorm)
@@ -43,6 +55,12 @@ func (c Config) Validate() error {
 	if c.PosEncodings == PosRope && c.HeadDim()%2 != 0 {
 		return &ConfigError{Key: "arch.num_heads", Found: c.NumHeads, Want: fmt.Sprintf(
 			"an even head width for pos_encodings rope: hidden_size %d over num_heads is %d", c.HiddenSize, c.HeadDim())}
+	}
+	if n := c.PuzzleEmbSlots; n > 0 && c.PuzzleEmbDim == 0 {
+		return &ConfigError{Key: "arch.puzzle_emb_len", Found: n, Want: "0 without task embeddings (puzzle_emb_ndim is 0)"}
+	} else if n > 0 && c.PuzzleEmbDim > n*c.HiddenSize {
+		return &ConfigError{Key: "arch.puzzle_emb_len", Found: n, Want: fmt.Sprintf(
+			"0 or enough positions of hidden_size %d for puzzle_emb_ndim %d", c.HiddenSize, c.PuzzleEmbDim)}
 	}
 	if c.MLPWidth() == 0 {
 		return &ConfigError{Key: "arch.expansion", Found: c.Expansion, Want: fmt.Sprintf("an MLP of at least one unit at hidden_size %d", c.HiddenSize)}
@@ -62,8 +80,12 @@ func (c Config) validateResidual(k *check.Checks) error {
 		{"alpha_H", c.AlphaH}, {"alpha_L", c.AlphaL}, {"beta_H", c.BetaH}, {"beta_L", c.BetaL},
 	} {
 		k.Real(f.key, f.v, 0, 1<<20)
-		if f.v != 0 && !scaled {
+		switch {
+		case f.v == 0:
+		case !scaled:
 			k.Fail(f.key, f.v, "0, since placement "+c.Placement+" has no residual scaling (deepnorm and deeploop have)")
+		case c.OneNetwork() && strings.HasSuffix(f.key, "_H"):
+			k.Fail(f.key, f.v, "0 with name "+c.Name+", whose one network has "+strings.TrimSuffix(f.key, "H")+"L")
 		}
 	}
 	if c.InnerNorm && c.Placement != PlacementDeepLoop {

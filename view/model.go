@@ -71,7 +71,7 @@ func (s *Server) describeModel(r *http.Request) (any, error) {
 	err := s.withModel(r, func(m *openModel) error {
 		c := m.Probe.Config()
 		calls := []string{}
-		blocks := map[string]int{deeploop.H.String(): c.HLayers, deeploop.L.String(): c.LLayers}
+		blocks := map[string]int{deeploop.H.String(): c.Blocks(deeploop.H), deeploop.L.String(): c.Blocks(deeploop.L)}
 		for _, module := range m.Probe.Calls() {
 			calls = append(calls, module.String())
 		}
@@ -120,6 +120,7 @@ type segmentView struct {
 	Canvas    string  `json:"canvas"`
 	QHalt     float64 `json:"q_halt"`     // logit
 	QContinue float64 `json:"q_continue"` // logit
+	Halts     bool    `json:"halts"`      // a training would stop here
 	Right     int     `json:"right"`      // labelled cells that are right
 	Changed   int     `json:"changed"`    // tokens that are not as after the segment before
 }
@@ -147,7 +148,7 @@ func (s *Server) trace(r *http.Request) (any, error) {
 		segments := make([]segmentView, len(t.Segments))
 		labelled := 0
 		for k, seg := range t.Segments {
-			view := segmentView{Canvas: canvasText(seg.Tokens), QHalt: seg.QHalt, QContinue: seg.QContinue}
+			view := segmentView{Canvas: canvasText(seg.Tokens), QHalt: seg.QHalt, QContinue: seg.QContinue, Halts: seg.Halts}
 			for i := range seg.Tokens {
 				if ex[0].Label[i] != '.' {
 					if k == 0 {

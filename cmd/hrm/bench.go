@@ -55,15 +55,23 @@ func (o *benchOptions) addFlags(f *pflag.FlagSet) {
 	o.keys = command.NewKeyFlags(f, []command.KeyFlag[hrm.TrainConfig]{
 		{Flag: "hidden-size", Help: "width of the states", Whole: func(c *hrm.TrainConfig, v int) { c.Arch.HiddenSize = v }, Keys: []string{"arch.hidden_size"}},
 		{Flag: "num-heads", Help: "attention heads; must divide the hidden size", Whole: func(c *hrm.TrainConfig, v int) { c.Arch.NumHeads = v }, Keys: []string{"arch.num_heads"}},
-		{Flag: "layers", Help: "blocks of each module, slow and fast", Whole: func(c *hrm.TrainConfig, v int) { c.Arch.HLayers, c.Arch.LLayers = v, v }, Keys: []string{"arch.H_layers", "arch.L_layers"}},
+		{Flag: "layers", Help: "blocks of each module, slow and fast", Whole: setLayers, Keys: []string{"arch.H_layers", "arch.L_layers"}},
 		{Flag: "H-cycles", Help: "slow cycles per segment", Whole: func(c *hrm.TrainConfig, v int) { c.Arch.HCycles = v }, Keys: []string{"arch.H_cycles"}},
 		{Flag: "L-cycles", Help: "fast calls per slow cycle", Whole: func(c *hrm.TrainConfig, v int) { c.Arch.LCycles = v }, Keys: []string{"arch.L_cycles"}},
-		{Flag: "seq-len", Help: "cells of a grid (default 900 for hrm_v1, else 100)", Whole: func(c *hrm.TrainConfig, v int) { c.Arch.SeqLen = v }, Keys: []string{"seq_len"}},
+		{Flag: "seq-len", Help: "cells of a grid (default 900 for hrm_v1 and trm, else 100)", Whole: func(c *hrm.TrainConfig, v int) { c.Arch.SeqLen = v }, Keys: []string{"seq_len"}},
 		{Flag: "batch-size", Help: "rows per step", Whole: func(c *hrm.TrainConfig, v int) { c.GlobalBatchSize = v }, Keys: []string{"global_batch_size"}},
 		{Flag: "vocab-size", Help: "tokens; ARC has 12", Whole: func(c *hrm.TrainConfig, v int) { c.Arch.VocabSize = v }, Keys: []string{"vocab_size"}},
 		{Flag: "placement", Help: "postnorm, deepnorm, deeploop or prenorm", Word: func(c *hrm.TrainConfig, v string) { c.Arch.Placement = v }, Keys: []string{"arch.placement"}},
 	})
 	o.BenchOptions.AddFlags(f)
+}
+
+// setLayers sets the blocks of each module that a model has.
+func setLayers(c *hrm.TrainConfig, v int) {
+	c.Arch.LLayers = v
+	if !c.Arch.OneNetwork() {
+		c.Arch.HLayers = v
+	}
 }
 
 // config is the preset with what the flags say.
@@ -74,7 +82,7 @@ func (o *benchOptions) config() (hrm.TrainConfig, error) {
 	}
 	c := base
 	c.Arch.SeqLen, c.Arch.VocabSize, c.Arch.NumPuzzleIdentifiers = 100, 12, 1000
-	if o.Preset == "hrm_v1" {
+	if o.Preset == hrm.NameHRM || o.Preset == hrm.NameTRM {
 		c.Arch.SeqLen = 900 // ARC's largest canvas
 	}
 	o.keys.Apply(&c, o.Given)

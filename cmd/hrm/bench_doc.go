@@ -47,6 +47,10 @@ func newBenchDoc(c hrm.TrainConfig, preset string, f *command.Figures) benchDoc 
 }
 
 func (c benchConfig) String() string {
-	return fmt.Sprintf("hidden %d, %d heads, %d+%d blocks, cycles %dx%d, %d cells, batch %d, %s: %d parameters",
-		c.Hidden, c.Heads, c.HLayers, c.LLayers, c.HCycles, c.LCycles, c.SeqLen, c.Batch, c.Placement, c.Parameters)
+	blocks := fmt.Sprintf("%d+%d blocks", c.HLayers, c.LLayers)
+	if c.HLayers == 0 {
+		blocks = fmt.Sprintf("%d blocks for both levels", c.LLayers)
+	}
+	return fmt.Sprintf("hidden %d, %d heads, %s, cycles %dx%d, %d cells, batch %d, %s: %d parameters",
+		c.Hidden, c.Heads, blocks, c.HCycles, c.LCycles, c.SeqLen, c.Batch, c.Placement, c.Parameters)
 }

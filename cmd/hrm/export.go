@@ -35,7 +35,7 @@ func newExportCmd(s *cli.Streams) *cobra.Command {
 		Use:   "export",
 		Short: "Write a trained model for the reference code or other programs",
 		Long: `Write the weights of a checkpoint into one file. --format reference is the
-state dict that the reference's evaluate.py and torch.load read, with the
+state dict that the references' trainers and torch.load read, with the
 configuration it needs as ` + referenceConfig + ` beside it; it takes what the reference
 can express, models of placement postnorm without gains. --format safetensors
 has the same names and takes any model, with ` + command.ConfigFile + ` beside it. hrm import
@@ -148,7 +148,12 @@ func exportConfig(c hrm.TrainConfig, e hrm.Export, comment string) ([]byte, erro
 		err := newTrainSettings().WriteYAML(&b, c, comment)
 		return b.Bytes(), err
 	}
-	err := cli.NewSchema[referenceRun]().WriteYAML(&b, newReferenceRun(c, e), comment)
+	var err error
+	if c.Arch.OneNetwork() {
+		err = cli.NewSchema[trmRun]().WriteYAML(&b, newTRMRun(c, e), comment)
+	} else {
+		err = cli.NewSchema[referenceRun]().WriteYAML(&b, newReferenceRun(c, e), comment)
+	}
 	return b.Bytes(), err
 }
 

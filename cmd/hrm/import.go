@@ -42,9 +42,9 @@ func newImportCmd(s *cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Make a run of a checkpoint of the reference code",
-		Long: `Read a checkpoint of the reference trainer (step_N, as PyTorch saves it) or the
-same tensors as safetensors, and make a run of it that hrm eval, hrm inspect,
-hrm export and hrm train --resume can use.
+		Long: `Read a checkpoint of HRM's or TRM's reference trainer (step_N, as PyTorch saves
+it) or the same tensors as safetensors, and make a run of it that hrm eval, hrm
+inspect, hrm export and hrm train --resume can use.
 
 FILE is untrusted: nothing in it is run, and only tensors are built from it.
 The configuration comes from ` + referenceConfig + ` or ` + command.ConfigFile + ` beside it
@@ -81,7 +81,7 @@ func newImportSettings() *cli.Settings[hrm.TrainConfig] {
 	for _, key := range []string{
 		"project_name", "run_name", "checkpoint_path", "load_checkpoint", "evaluators", "data_paths", "data_paths_test",
 		"min_eval_interval", "freeze_weights", "arch.forward_dtype", "arch.batch_size", "arch.seq_len", "arch.vocab_size",
-		"arch.num_puzzle_identifiers", "arch.causal",
+		"arch.num_puzzle_identifiers", "arch.causal", "arch.mlp_t",
 	} {
 		set.Skip[key] = true
 	}
@@ -169,7 +169,7 @@ func openForeign(path string) (*tensorfile.File, error) {
 // importConfig puts the configuration together: what the shapes show, the file
 // beside the checkpoint, flags.
 func importConfig(s *cli.Streams, o importOptions, path string, foreign *hrm.Foreign) (hrm.TrainConfig, error) {
-	base := hrm.PresetHRMv1()
+	base := foreign.Preset()
 	var err error
 	if base.Arch, err = foreign.Deduce(base.Arch); err != nil {
 		return base, err
@@ -193,13 +193,26 @@ func importConfig(s *cli.Streams, o importOptions, path string, foreign *hrm.For
 		return base, err
 	}
 	c := r.Value
+	if c.Arch.OneNetwork() != base.Arch.OneNetwork() {
+		return c, r.Explain(&hrm.ConfigError{Key: "arch.name", Found: c.Arch.Name, Want: base.Arch.Name + ", as the tensors of " + path + " have it"})
+	}
+	if c.Arch.OneNetwork() {
+		c.Arch.HLayers = 0 // its reference ignores any other
+	}
 	for _, f := range o.settings.Fields() {
 		if want, have := o.settings.Text(base, f), o.settings.Text(c, f); slices.Contains(hrm.Deduced, f.Key) && want != have {
 			if f.Key == "arch.expansion" && c.Arch.MLPWidth() == base.Arch.MLPWidth() {
 				continue // another that comes to the same
 			}
+			if f.Key == "arch.pos_encodings" && have != hrm.PosLearned && want != hrm.PosLearned {
+				continue // rope and none look alike
+			}
 			return c, r.Explain(&hrm.ConfigError{Key: f.Key, Found: have, Want: want + ", as the tensors of " + path + " have it"})
 		}
+	}
+	published := "HRM"
+	if foreign.TRM() {
+		published = "TRM on ARC"
 	}
 	var missing, flags []string
 	for _, key := range hrm.Undeduced {
@@ -207,14 +220,14 @@ func importConfig(s *cli.Streams, o importOptions, path string, foreign *hrm.For
 			missing = append(missing, key)
 			for _, f := range o.settings.Fields() {
 				if f.Key == key {
-					flags = append(flags, "--"+f.Flag+" "+o.settings.Text(hrm.PresetHRMv1(), f))
+					flags = append(flags, "--"+f.Flag+" "+o.settings.Text(foreign.Preset(), f))
 				}
 			}
 		}
 	}
 	if len(missing) > 0 {
-		return c, cli.Usagef("import %s: the tensors do not show %s; name the %s of its run with --config, or give them (published HRM: %s)",
-			path, strings.Join(missing, ", "), referenceConfig, strings.Join(flags, " "))
+		return c, cli.Usagef("import %s: the tensors do not show %s; name the %s of its run with --config, or give them (published %s: %s)",
+			path, strings.Join(missing, ", "), referenceConfig, published, strings.Join(flags, " "))
 	}
 	return c, r.Explain(c.Validate())
 }

@@ -51,7 +51,7 @@ func TestMistakesAreExplained(t *testing.T) {
 		"build-data --input runs/a":          "hrm eval --run runs/a evaluates it",
 		"build-data --verify data/text":      "lm train --data data/text trains on it",
 		"build-data --tasks nosuch":          "looked in " + here,
-		"train --preset laptp":               "expected one of hrm_v1, laptop, testing",
+		"train --preset laptp":               "expected one of hrm_v1, trm, laptop, testing",
 		"train --kernel avx5":                "expected one of ref, c, avx2",
 		"trian":                              "did you mean train?",
 		"bench 3":                            `unexpected argument "3"`,

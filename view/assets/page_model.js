@@ -55,10 +55,10 @@ export function modelPage(item, split, about, state) {
       h('figure', { id: 'answer' }, h('figcaption', {}, `Answer after segment ${k + 1}`), drawGrid(cut(segment.canvas), { size: 230, label: `answer after segment ${k + 1}`, wrong: dead ? undefined : wrong(segment.canvas), mute: dead ? undefined : ignored }))),
     beyond ? h('p', { class: 'note' }, 'Some of the answer lies outside of what is drawn; see the whole canvas.') : null,
     h('h3', {}, 'Segment by segment'),
-    h('p', { class: 'legend' }, 'Left and right arrows step through them. ■ is where halt exceeds continue and a training would stop; evaluation runs all segments. Cells that do not count are faint.'),
+    h('p', { class: 'legend' }, 'Left and right arrows step through them. ■ is where a training would stop; evaluation runs all segments. Cells that do not count are faint.'),
     h('ol', { class: 'segments' }, t.segments.map((s, i) => h('li', {}, h('button', { type: 'button', 'aria-pressed': String(i === k), onclick: () => change({ seg: i + 1 }), 'aria-label': `Segment ${i + 1}, ${right(s, t)}` },
       h('b', {}, String(i + 1)), drawGrid(cut(s.canvas), { size: 96, cell: Math.max(2, Math.floor(96 / used)), label: '', wrong: dead ? undefined : wrong(s.canvas), mute: dead ? undefined : ignored }),
-      h('span', {}, right(s, t)), h('span', {}, i === 0 ? 'first answer' : s.changed === 0 ? 'no change' : `${s.changed} changed`), h('span', {}, `halt ${percent(sigmoid(s.q_halt), 0)}${s.q_halt > s.q_continue ? ' ■' : ''}`))))),
+      h('span', {}, right(s, t)), h('span', {}, i === 0 ? 'first answer' : s.changed === 0 ? 'no change' : `${s.changed} changed`), h('span', {}, `halt ${percent(sigmoid(s.q_halt), 0)}${s.halts ? ' ■' : ''}`))))),
     t.segments.length > 2 ? drawChart([
       ...(dead ? [] : [{ name: 'cells right', index: 0, points: true, x: t.segments.map((_, i) => i + 1), y: t.segments.map((s) => s.right / t.labelled) }]),
       { name: 'halt probability', index: 1, points: true, x: t.segments.map((_, i) => i + 1), y: t.segments.map((s) => sigmoid(s.q_halt)) },
