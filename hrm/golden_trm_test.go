@@ -13,6 +13,7 @@ import (
 
 	"deeploop/internal/goldentest"
 	"deeploop/internal/kernel"
+	"deeploop/internal/kernel/pick/picktest"
 	"deeploop/internal/safetensors"
 )
 
@@ -98,7 +99,7 @@ func TestGoldenTRM(t *testing.T) {
 		require.NoError(t, err)
 		defer f.Close()
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".json"), func(t *testing.T) {
-			for bn, be := range checkBackends(t) {
+			for bn, be := range picktest.Backends(t, 2) {
 				t.Run(bn, func(t *testing.T) { g.check(t, f, be) })
 			}
 		})
@@ -170,7 +171,7 @@ func (g goldenTRM) check(t *testing.T, f *safetensors.File, be kernel.Backend) {
 		check := func(name string, grad kernel.Buf) {
 			name = fmt.Sprintf("grad%d.%s", k, name)
 			require.True(t, stored(t, f, name, grad, 1e-4, 0, func(want []float32, at func(int) int) {
-				gradient(t, name, want, func(k int) float64 { return grad.At(at(k)) }, 1e-4)
+				goldentest.Relative(t, name, want, func(k int) float64 { return grad.At(at(k)) }, 1e-4)
 			}), "no %s in the file", name)
 		}
 		for _, p := range l.Params {
