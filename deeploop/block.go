@@ -46,6 +46,10 @@ func (r Residual) Join(b *graph.Builder, x, z *graph.Node, s Sublayer) *graph.No
 
 // Block is one attention and one MLP sublayer. Weights are [out, in].
 type Block struct {
+	// MixGateUp [2F', T] and MixDown [T, F'] are the first sublayer in the place
+	// of attention (Mix); QKV and O are nil then.
+	MixGateUp, MixDown *graph.Param
+
 	QKV    *graph.Param // [3D, D], rows q, k, v
 	O      *graph.Param // [D, D]
 	GateUp *graph.Param // [2F, D], rows gate, up; [F, D], up alone, without gate
@@ -76,12 +80,29 @@ func (bl *Block) ForwardCached(b *graph.Builder, x *graph.Node, r Residual, s ke
 }
 
 func (bl *Block) forward(b *graph.Builder, x *graph.Node, r Residual, s kernel.AttentionShape, attend func(qkv *graph.Node) *graph.Node) *graph.Node {
-	z := bl.attentionBranch(b, x, r, s, attend)
+	if bl.MixDown != nil {
+		x = bl.mix(b, x, r, s)
+	} else {
+		z := bl.attentionBranch(b, x, r, s, attend)
+		if s.Asking() < s.T {
+			x = ops.Leading(b, x, s.B, s.Queries)
+		}
+		x = r.Join(b, x, z, bl.Attn)
+	}
+	return r.Join(b, x, bl.MLPBranch(b, x, r), bl.MLP)
+}
+
+// mix is the first sublayer over positions: what Residual does of x [B*T, D]
+// transposed in each row of the batch, and back.
+func (bl *Block) mix(b *graph.Builder, x *graph.Node, r Residual, s kernel.AttentionShape) *graph.Node {
+	x = ops.Transpose(b, x, s.B) // [B*D, T]
+	z := ops.SwiGLU(b, ops.Linear(b, r.branch(b, x, bl.Attn), bl.MixGateUp))
+	x = r.Join(b, x, ops.Linear(b, z, bl.MixDown), bl.Attn)
+	x = ops.Transpose(b, x, s.B)
 	if s.Asking() < s.T {
 		x = ops.Leading(b, x, s.B, s.Queries)
 	}
-	x = r.Join(b, x, z, bl.Attn)
-	return r.Join(b, x, bl.MLPBranch(b, x, r), bl.MLP)
+	return x
 }
 
 // AttentionBranch is what Residual.Join adds to the stream x [B*T, D] in the
@@ -112,11 +133,19 @@ func (bl *Block) MLPBranch(b *graph.Builder, x *graph.Node, r Residual) *graph.N
 // Params lists the block's trained parameters in the reference's order, gains
 // last.
 func (bl *Block) Params() []*graph.Param {
-	ps := []*graph.Param{bl.QKV, bl.O, bl.GateUp, bl.Down}
+	ps := bl.matrices()
 	for _, g := range []*graph.Param{bl.QNorm, bl.KNorm, bl.Attn.InGain, bl.Attn.OutGain, bl.MLP.InGain, bl.MLP.OutGain} {
 		if g != nil {
 			ps = append(ps, g)
 		}
 	}
 	return ps
+}
+
+// matrices lists those of both sublayers.
+func (bl *Block) matrices() []*graph.Param {
+	if bl.MixDown != nil {
+		return []*graph.Param{bl.MixGateUp, bl.MixDown, bl.GateUp, bl.Down}
+	}
+	return []*graph.Param{bl.QKV, bl.O, bl.GateUp, bl.Down}
 }

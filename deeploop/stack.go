@@ -34,11 +34,22 @@ type StackConfig struct {
 	Alpha, Beta float64
 	SwiGLUBeta  string // MLP matrices that get beta, SwiGLUBetaAll where empty
 
+	// Mix, where set, is what the first sublayer of each block is in the place
+	// of attention.
+	Mix Mix
+
 	MLP     MLP
 	HeadDim int  // width of an attention head; needed for QKNorm
 	QKNorm  bool // learned RMSNorm on each head's q and k
 	// OpenEnd leaves out the closing norm of PreNorm: the stack runs again.
 	OpenEnd bool
+}
+
+// Mix describes a SwiGLU over the positions of a row, for every feature by
+// itself (TRM's mlp_t, after MLP-Mixer, arXiv 2105.01601). The sublayer's norms
+// run over positions too. The zero value is none.
+type Mix struct {
+	T, F int // positions and width
 }
 
 // MLP is the kind of feed-forward sublayer; the zero value is SwiGLU.
@@ -75,11 +86,16 @@ func NewStack(c StackConfig, t kernel.DType, init Init) *Stack {
 			s.Beta = c.Beta
 		}
 	}
-	gain := func(name string) *graph.Param {
+	gainOf := func(name string, width int) *graph.Param {
 		if !c.Gain {
 			return nil
 		}
-		return Gain(name, t, c.D)
+		return Gain(name, t, width)
+	}
+	gain := func(name string) *graph.Param { return gainOf(name, c.D) }
+	first := c.D // what the first sublayer's norms run over
+	if c.Mix.T > 0 {
+		first = c.Mix.T
 	}
 	up := 2 * c.F
 	if c.MLP.Plain {
@@ -88,22 +104,29 @@ func NewStack(c StackConfig, t kernel.DType, init Init) *Stack {
 	for i := range c.Blocks {
 		prefix, n := fmt.Sprintf(c.Names.Block, i), c.Names
 		bl := &Block{
-			QKV:    graph.NewParam(prefix+n.QKV, t, 3*c.D, c.D),
-			O:      graph.NewParam(prefix+n.O, t, c.D, c.D),
 			GateUp: graph.NewParam(prefix+n.GateUp, t, up, c.D),
 			Down:   graph.NewParam(prefix+n.Down, t, c.D, c.F),
 			Gated:  !c.MLP.Plain, Activation: c.MLP.Activation,
 		}
-		init(bl.QKV, c.D, false)
-		init(bl.O, c.D, true)
+		if c.Mix.T > 0 {
+			bl.MixGateUp = graph.NewParam(prefix+n.MixGateUp, t, 2*c.Mix.F, c.Mix.T)
+			bl.MixDown = graph.NewParam(prefix+n.MixDown, t, c.Mix.T, c.Mix.F)
+			init(bl.MixGateUp, c.Mix.F, false)
+			init(bl.MixDown, c.Mix.T, true)
+		} else {
+			bl.QKV = graph.NewParam(prefix+n.QKV, t, 3*c.D, c.D)
+			bl.O = graph.NewParam(prefix+n.O, t, c.D, c.D)
+			init(bl.QKV, c.D, false)
+			init(bl.O, c.D, true)
+		}
 		init(bl.GateUp, c.F, false)
 		init(bl.Down, c.D, true)
 		bl.scale(s.Beta, c.SwiGLUBeta)
 		if c.Placement != PreNorm {
-			bl.Attn.OutGain, bl.MLP.OutGain = gain(prefix+n.AttnOut), gain(prefix+n.MLPOut)
+			bl.Attn.OutGain, bl.MLP.OutGain = gainOf(prefix+n.AttnOut, first), gain(prefix+n.MLPOut)
 		}
 		if s.Residual.inner() {
-			bl.Attn.InGain, bl.MLP.InGain = gain(prefix+n.AttnIn), gain(prefix+n.MLPIn)
+			bl.Attn.InGain, bl.MLP.InGain = gainOf(prefix+n.AttnIn, first), gain(prefix+n.MLPIn)
 		}
 		if c.QKNorm {
 			bl.QNorm, bl.KNorm = Gain(prefix+n.QNorm, t, c.HeadDim), Gain(prefix+n.KNorm, t, c.HeadDim)
@@ -131,27 +154,33 @@ func (bl *Block) scale(beta float64, swiglu string) {
 	if beta == 1 {
 		return
 	}
-	d := bl.O.Rows
 	mul := func(b kernel.Buf) {
 		for i := range b.Len() {
 			b.SetAt(i, b.At(i)*beta)
 		}
 	}
-	mul(bl.QKV.Data.Slice(2*d*d, 3*d*d))
-	mul(bl.O.Data)
-	mul(bl.Down.Data)
-	f := bl.Down.Cols
-	switch swiglu {
-	case "", SwiGLUBetaAll:
-		mul(bl.GateUp.Data)
-	case SwiGLUBetaUpDown:
-		up := bl.GateUp.Data
-		mul(up.Slice(up.Len()-f*d, up.Len()))
-	case SwiGLUBetaDown:
-	default:
-		panic("deeploop: swiglu_beta is not all, up_down or down")
+	mlp := func(gateUp, down *graph.Param) {
+		mul(down.Data)
+		switch swiglu {
+		case "", SwiGLUBetaAll:
+			mul(gateUp.Data)
+		case SwiGLUBetaUpDown:
+			up := gateUp.Data
+			mul(up.Slice(up.Len()-down.Data.Len(), up.Len()))
+		case SwiGLUBetaDown:
+		default:
+			panic("deeploop: swiglu_beta is not all, up_down or down")
+		}
 	}
-	for _, p := range []*graph.Param{bl.QKV, bl.O, bl.GateUp, bl.Down} {
+	if bl.MixDown != nil {
+		mlp(bl.MixGateUp, bl.MixDown)
+	} else {
+		d := bl.O.Rows
+		mul(bl.QKV.Data.Slice(2*d*d, 3*d*d))
+		mul(bl.O.Data)
+	}
+	mlp(bl.GateUp, bl.Down)
+	for _, p := range bl.matrices() {
 		p.Changed()
 	}
 }

@@ -27,9 +27,10 @@ type Config struct {
 	NumHeads       int     `yaml:"num_heads" json:"num_heads" help:"attention heads; must divide hidden_size"`
 	Expansion      float64 `yaml:"expansion" json:"expansion" help:"MLP expansion; the width is 2/3 of it times hidden_size, rounded up to a multiple of 256"`
 	PuzzleEmbDim   int     `yaml:"puzzle_emb_ndim" json:"puzzle_emb_ndim" help:"numbers in a task embedding; 0 is none; follows hidden_size unless set"`
+	MLPT           bool    `yaml:"mlp_t" json:"mlp_t,omitempty" help:"trm: an MLP over the positions, a fixed number of them, in the place of attention"`
 	PuzzleEmbSlots int     `yaml:"puzzle_emb_len" json:"puzzle_emb_len,omitempty" help:"positions of a task embedding; 0 is as many as it fills; follows name unless set"`
 	NoACTContinue  bool    `yaml:"no_ACT_continue" json:"no_ACT_continue,omitempty" help:"halt where q_halt is above 0, with no q_continue to learn; follows name unless set"`
-	PosEncodings   string  `yaml:"pos_encodings" json:"pos_encodings" help:"rope or learned; with trm also none"`
+	PosEncodings   string  `yaml:"pos_encodings" json:"pos_encodings" help:"rope or learned; with trm also none; follows mlp_t unless set"`
 	RMSNormEps     float64 `yaml:"rms_norm_eps" json:"rms_norm_eps" help:"added to the mean square inside every norm"`
 	RopeTheta      float64 `yaml:"rope_theta" json:"rope_theta" help:"base of the rotary angles"`
 
@@ -88,9 +89,20 @@ func (c Config) HeadDim() int { return c.HiddenSize / c.NumHeads }
 
 // MLPWidth returns F: 2/3·expansion·hidden_size rounded to a whole number
 // (halves to even), then up to a multiple of 256 (reference models/layers.py).
-func (c Config) MLPWidth() int {
+func (c Config) MLPWidth() int { return c.widthFor(c.HiddenSize) }
+
+// MixWidth is MLPWidth of the MLP over positions, with their number in the
+// place of hidden_size; 0 without mlp_t.
+func (c Config) MixWidth() int {
+	if !c.MLPT {
+		return 0
+	}
+	return c.widthFor(c.Positions())
+}
+
+func (c Config) widthFor(in int) int {
 	const multiple = 256
-	w := int(math.RoundToEven(c.Expansion * float64(c.HiddenSize) * 2 / 3))
+	w := int(math.RoundToEven(c.Expansion * float64(in) * 2 / 3))
 	return (w + multiple - 1) / multiple * multiple
 }
 
@@ -107,12 +119,15 @@ func (c Config) PuzzleEmbLen() int {
 // NumParams returns the number of parameters Adam trains: embeddings, blocks,
 // head and q head, with learned positions and gains where they are on. The
 // task-embedding table and the two initial states are not counted. It depends
-// on VocabSize and, with learned positions, on SeqLen.
+// on VocabSize and, with learned positions or mlp_t, on SeqLen.
 func (c Config) NumParams() int {
 	d, f := c.HiddenSize, c.MLPWidth()
-	block := 3*d*d + d*d + 2*f*d + f*d // qkv, o, gate and up, down
+	block, first := 3*d*d+d*d+2*f*d+f*d, d // qkv, o, gate and up, down
+	if c.MLPT {
+		block, first = 3*c.MixWidth()*c.Positions()+3*f*d, c.Positions()
+	}
 	if c.NormGain {
-		block += c.NormsPerBlock() * d
+		block += c.NormsPerBlock() / 2 * (first + d)
 	}
 	n := (c.HLayers+c.LLayers)*block + 2*c.VocabSize*d + 2*d + 2
 	if c.NormGain && c.Placement == PlacementPreNorm {

@@ -5,7 +5,7 @@ import "deeploop/deeploop"
 // Work of the model in floating-point operations: matrix products and
 // attention. A product [M,K]·[K,N] counts 2·M·N·K; attention 4·B·N·T·T·K
 // forward (scores and their product with v) and 2.5 times that backward (five
-// products of that size for two). Norms, SwiGLU, losses and the optimizers are
+// products of that size for two); an MLP over positions is products of B·D rows. Norms, SwiGLU, losses and the optimizers are
 // not counted: a thousandth of the operations, limited by memory. So a speed
 // in FLOP/s, or a share of what the machine multiplies at best, is a lower
 // bound.
@@ -59,14 +59,21 @@ func (c Config) forwardFlops(calls []deeploop.Module, batch float64) (f float64)
 // callFlops is one call of a stack, forward.
 func (c Config) callFlops(m deeploop.Module, batch float64) (products, attention float64) {
 	d, f, t, n := float64(c.HiddenSize), float64(c.MLPWidth()), float64(c.Positions()), float64(c.Blocks(m))
+	if c.MLPT {
+		return n * 2 * batch * 3 * t * d * (float64(c.MixWidth()) + f), 0
+	}
 	weights := 3*d*d + d*d + 2*f*d + f*d // qkv, o, gate and up, down
 	return n * 2 * batch * t * weights, n * 4 * batch * t * t * d
 }
 
 // notAskedFlops is what the q target leaves out of its last block: attention
-// and the products behind it, of all positions but one.
+// and the products behind it, of all positions but one. An MLP over positions
+// needs and gives them all.
 func (c Config) notAskedFlops(batch float64) float64 {
 	d, f, t := float64(c.HiddenSize), float64(c.MLPWidth()), float64(c.Positions())
+	if c.MLPT {
+		return batch * (t - 1) * 2 * 3 * f * d
+	}
 	return batch * (t - 1) * (2*(d*d+3*f*d) + 4*t*d)
 }
 

@@ -38,6 +38,7 @@ type goldenTRM struct {
 		Theta         float64 `json:"rope_theta"`
 		HaltMaxSteps  int     `json:"halt_max_steps"`
 		NoACTContinue bool    `json:"no_ACT_continue"`
+		MLPT          bool    `json:"mlp_t"`
 	}
 	LossType string       `json:"loss_type"`
 	Segments []goldenStep `json:"segments"`
@@ -55,6 +56,7 @@ func (g goldenTRM) config() TrainConfig {
 	c.Arch.PosEncodings, c.Arch.PuzzleEmbDim, c.Arch.PuzzleEmbSlots = a.Pos, a.PuzzleEmbDim, a.Slots
 	c.Arch.SeqLen, c.Arch.VocabSize, c.Arch.NumPuzzleIdentifiers = a.SeqLen, a.Vocab, a.Identifiers
 	c.Arch.HaltMaxSteps, c.Arch.HaltExplorationProb, c.Arch.NoACTContinue = a.HaltMaxSteps, 0, a.NoACTContinue
+	c.Arch.MLPT = a.MLPT
 	c.Arch.Loss.LossType, c.Arch.RMSNormEps, c.Arch.RopeTheta = g.LossType, a.Eps, a.Theta
 	c.GlobalBatchSize = a.Batch
 	return c

@@ -73,10 +73,6 @@ func OpenForeign(f *tensorfile.File) (*Foreign, error) {
 			r.Ignored = append(r.Ignored, r.Prefix+p)
 		}
 	}
-	if r.TRM() && has(r.Prefix+"L_level.layers.0.mlp_t.down_proj.weight") {
-		return nil, importErrorf("%s is a checkpoint of TRM with an MLP over positions (mlp_t) in place of attention. No model here has one, "+
-			"so only its predictions can be used: hrm score --predictions", f.Path)
-	}
 	return r, nil
 }
 
@@ -85,10 +81,14 @@ func (r *Foreign) TRM() bool { return r.blocks("L_level") > 0 && r.blocks("H_lev
 
 // Preset returns the published configuration of the kind of model.
 func (r *Foreign) Preset() TrainConfig {
+	c := PresetHRMv1()
 	if r.TRM() {
-		return PresetTRM()
+		c = PresetTRM()
 	}
-	return PresetHRMv1()
+	if r.shape("L_level.layers.0.mlp_t.down_proj.weight", 2) != nil {
+		c.Arch.MLPT, c.Arch.PosEncodings = true, PosNone
+	}
+	return c
 }
 
 func firstNames(names []string) string {
@@ -129,7 +129,7 @@ func (r *Foreign) Identifiers() int {
 // Deduced are the keys that Deduce sets. The others do not change a shape, so
 // somebody must say them.
 var Deduced = []string{
-	"arch.hidden_size", "arch.expansion", "arch.H_layers", "arch.L_layers", "arch.puzzle_emb_ndim", "arch.pos_encodings",
+	"arch.mlp_t", "arch.hidden_size", "arch.expansion", "arch.H_layers", "arch.L_layers", "arch.puzzle_emb_ndim", "arch.pos_encodings",
 }
 
 // Undeduced are the keys of the architecture that a state dict does not show

@@ -214,51 +214,38 @@ func TestImportOfAnotherTable(t *testing.T) {
 	require.Equal(t, table, m.PuzzleTable.Float32s())
 }
 
-// TRM's state dict is told from HRM's by its one network, and comes back as it
-// was.
+// TRM's state dict is told from HRM's by its one network, shows whether that
+// has attention, and comes back as it was.
 func TestImportOfTRM(t *testing.T) {
-	c := tiny().Arch
-	variants()["trm deep"](&c)
-	m, err := NewModel(c, kernel.Float32, 3)
-	require.NoError(t, err)
-	var b bytes.Buffer
-	_, err = m.Export(&b, Export{FormatReference, CompiledPrefix, kernel.Float32})
-	require.NoError(t, err)
-	path := filepath.Join(t.TempDir(), "step_7")
-	require.NoError(t, os.WriteFile(path, b.Bytes(), 0o644))
-	r, err := openForeign(t, path)
-	require.NoError(t, err)
-	require.True(t, r.TRM())
-	got, err := r.Deduce(r.Preset().Arch)
-	require.NoError(t, err)
-	require.Equal(t, []any{NameTRM, c.HiddenSize, 0, c.LLayers, c.PuzzleEmbDim, PosRope, c.VocabSize, c.MLPWidth(), trmSlots, true},
-		[]any{got.Name, got.HiddenSize, got.HLayers, got.LLayers, got.PuzzleEmbDim, got.PosEncodings, got.VocabSize, got.MLPWidth(), got.PuzzleEmbSlots, got.NoACTContinue})
-	back, err := r.Model(c, false)
-	require.NoError(t, err)
-	for i, want := range m.foreignTensors() {
-		require.Equal(t, want.data.Bytes(), back.foreignTensors()[i].data.Bytes(), want.name)
+	for _, variant := range []string{"trm deep", "trm mlp_t"} {
+		c := tiny().Arch
+		variants()[variant](&c)
+		m, err := NewModel(c, kernel.Float32, 3)
+		require.NoError(t, err)
+		var b bytes.Buffer
+		_, err = m.Export(&b, Export{FormatReference, CompiledPrefix, kernel.Float32})
+		require.NoError(t, err)
+		path := filepath.Join(t.TempDir(), "step_7")
+		require.NoError(t, os.WriteFile(path, b.Bytes(), 0o644))
+		r, err := openForeign(t, path)
+		require.NoError(t, err)
+		require.True(t, r.TRM())
+		got, err := r.Deduce(r.Preset().Arch)
+		require.NoError(t, err)
+		require.Equal(t, []any{NameTRM, c.MLPT, c.HiddenSize, 0, c.LLayers, c.PuzzleEmbDim, c.PosEncodings, c.VocabSize, c.MLPWidth(), trmSlots, true},
+			[]any{got.Name, got.MLPT, got.HiddenSize, got.HLayers, got.LLayers, got.PuzzleEmbDim, got.PosEncodings, got.VocabSize, got.MLPWidth(), got.PuzzleEmbSlots, got.NoACTContinue})
+		back, err := r.Model(c, false)
+		require.NoError(t, err)
+		for i, want := range m.foreignTensors() {
+			require.Equal(t, want.data.Bytes(), back.foreignTensors()[i].data.Bytes(), want.name)
+		}
 	}
 	// HRM's are not TRM's.
 	_, f := goldenFile(t, "hrm_s1")
-	r, err = openForeign(t, stateDict(t, f, PlainPrefix, nil))
+	r, err := openForeign(t, stateDict(t, f, PlainPrefix, nil))
 	require.NoError(t, err)
 	require.False(t, r.TRM())
 	require.Equal(t, NameHRM, r.Preset().Arch.Name)
-}
-
-// An MLP over positions is no model here.
-func TestImportNamesTRMWithMLPOverPositions(t *testing.T) {
-	_, f := goldenFile(t, "hrm_s1")
-	_, err := openForeign(t, stateDict(t, f, CompiledPrefix, func(name string, shape []int) (string, []int) {
-		if strings.HasPrefix(name, "H_level") {
-			return "", nil
-		}
-		name = strings.Replace(name, "self_attn.qkv_proj", "mlp_t.gate_up_proj", 1)
-		return strings.Replace(name, "self_attn.o_proj", "mlp_t.down_proj", 1), shape
-	}))
-	require.Equal(t, cli.ExitUsage, cli.ExitCode(err), err)
-	require.ErrorContains(t, err, "mlp_t")
-	require.ErrorContains(t, err, "hrm score --predictions")
 }
 
 func TestImportTellsOtherFiles(t *testing.T) {

@@ -41,8 +41,12 @@ func (c Config) modelBytes(act kernel.DType, copies int) float64 {
 // segmentBytes are the two states, the embedded input and one block's widest
 // activation.
 func (c Config) segmentBytes(act kernel.DType, batch int) float64 {
-	row := 3*c.HiddenSize + max(3*c.HiddenSize, 2*c.MLPWidth())
-	return float64(act.Size()) * float64(batch) * float64(c.Positions()) * float64(row)
+	d, t := float64(c.HiddenSize), float64(c.Positions())
+	first := 3 * d * t
+	if c.MLPT {
+		first = 2 * float64(c.MixWidth()) * d
+	}
+	return float64(act.Size()) * float64(batch) * (3*d*t + max(first, 2*float64(c.MLPWidth())*t))
 }
 
 // tapeBytes are what the blocks of all calls with gradient (two in HRM,
@@ -54,6 +58,10 @@ func (c Config) tapeBytes(act kernel.DType, batch int) float64 {
 	for _, call := range c.mustSchedule().Grad() {
 		blocks += c.Blocks(call)
 	}
-	row := 6*c.HiddenSize + 3*c.MLPWidth()
-	return float64(act.Size()) * float64(batch) * float64(c.Positions()) * float64(row) * float64(blocks)
+	d, t := float64(c.HiddenSize), float64(c.Positions())
+	row := (6*d + 3*float64(c.MLPWidth())) * t
+	if c.MLPT { // gate and up over positions in the place of attention's
+		row = (2*d+3*float64(c.MLPWidth()))*t + 2*float64(c.MixWidth())*d
+	}
+	return float64(act.Size()) * float64(batch) * row * float64(blocks)
 }

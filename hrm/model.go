@@ -154,6 +154,7 @@ func stackNames(module string) deeploop.Names {
 		Block: module + ".layers.%d.",
 		QKV:   "self_attn.qkv_proj.weight", O: "self_attn.o_proj.weight",
 		GateUp: "mlp.gate_up_proj.weight", Down: "mlp.down_proj.weight",
+		MixGateUp: "mlp_t.gate_up_proj.weight", MixDown: "mlp_t.down_proj.weight",
 		AttnIn: "attn_in_norm.weight", AttnOut: "attn_norm.weight",
 		MLPIn: "mlp_in_norm.weight", MLPOut: "mlp_norm.weight",
 		QNorm: "self_attn.q_norm.weight", KNorm: "self_attn.k_norm.weight",
@@ -162,8 +163,12 @@ func stackNames(module string) deeploop.Names {
 }
 
 func (c Config) stack(name string, blocks int, p, alpha, beta float64) deeploop.StackConfig {
+	var mix deeploop.Mix
+	if c.MLPT {
+		mix = deeploop.Mix{T: c.Positions(), F: c.MixWidth()}
+	}
 	return deeploop.StackConfig{
-		Names: stackNames(name), Blocks: blocks, D: c.HiddenSize, F: c.MLPWidth(),
+		Mix: mix, Names: stackNames(name), Blocks: blocks, D: c.HiddenSize, F: c.MLPWidth(),
 		Placement: deeploop.Placement(c.Placement), InnerNorm: c.InnerNorm, Gain: c.NormGain,
 		Eps: c.RMSNormEps, Rule: deeploop.Rule{P: p, N: c.EffectiveDepth()},
 		Alpha: alpha, Beta: beta, SwiGLUBeta: c.SwiGLUBeta,

@@ -78,6 +78,15 @@ func variants() map[string]func(*Config) {
 	v["trm continue"] = trm(func(c *Config) { c.NoACTContinue, c.PuzzleEmbSlots = false, 0 })
 	v["trm deep"] = trm(func(c *Config) { c.LLayers, c.HCycles, c.LCycles = 2, 2, 4 })
 	v["trm none"] = trm(func(c *Config) { c.PosEncodings = PosNone })
+	v["trm mlp_t"] = trm(func(c *Config) { c.MLPT, c.PosEncodings, c.LLayers = true, PosNone, 2 })
+	v["trm mlp_t continue learned"] = trm(func(c *Config) { c.MLPT, c.PosEncodings, c.NoACTContinue = true, PosLearned, false })
+	v["trm mlp_t deeploop gain"] = trm(func(c *Config) {
+		c.MLPT, c.PosEncodings = true, PosNone
+		c.Placement, c.PL, c.InnerNorm, c.NormGain, c.SwiGLUBeta = PlacementDeepLoop, .5, true, true, SwiGLUBetaUpDown
+	})
+	v["trm mlp_t prenorm"] = trm(func(c *Config) {
+		c.MLPT, c.PosEncodings, c.Placement, c.NormGain = true, PosNone, PlacementPreNorm, true
+	})
 	v["trm one call"] = trm(func(c *Config) { c.HCycles, c.LCycles, c.PosEncodings = 1, 1, PosLearned })
 	v["trm prenorm gain"] = trm(func(c *Config) { c.Placement, c.NormGain = PlacementPreNorm, true })
 	v["trm deeploop gain"] = trm(func(c *Config) {
@@ -178,7 +187,7 @@ func TestEveryVariantLearns(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%v", name, act), func(t *testing.T) {
 				c := tiny()
 				change(&c.Arch)
-				if c.Arch.PosEncodings == PosNone {
+				if c.Arch.PosEncodings == PosNone && !c.Arch.MLPT {
 					t.Skip("equal tokens have equal answers without positions")
 				}
 				c.LR, c.LRWarmupSteps = 5e-3, 1 // at 1e-2 paths are chaotic

@@ -128,6 +128,9 @@ func (p *Probe) Attention(t *Trace, segment, call, block, head int) ([]float32, 
 	if segment < 0 || segment >= len(t.Segments) || call < 0 || call >= len(calls) {
 		return nil, fmt.Errorf("attention of segment %d, call %d: there are %d segments of %d calls", segment, call, len(t.Segments), len(calls))
 	}
+	if s.Model.Config.MLPT {
+		return nil, errors.New("attention: this model has none, but an MLP over positions (mlp_t)")
+	}
 	c := &p.h
 	if calls[call] == deeploop.L {
 		c = &p.l

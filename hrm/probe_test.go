@@ -42,6 +42,11 @@ func TestProbeComputesWhatEvaluationDoes(t *testing.T) {
 			})
 			require.NoError(t, err)
 
+			if c.MLPT {
+				_, err := p.Attention(trace, 0, 0, 0, 0)
+				require.ErrorContains(t, err, "mlp_t")
+				return
+			}
 			n := c.Positions()
 			last := len(p.Calls()) - 1
 			for segment := range trace.Segments {

@@ -69,6 +69,8 @@ func (c TrainConfig) EpochsPerPass() int {
 //   - H_layers, puzzle_emb_len and no_ACT_continue follow name, where that
 //     turns HRM into TRM or back;
 //   - puzzle_emb_len becomes 0 when puzzle_emb_ndim does;
+//   - pos_encodings becomes none where mlp_t takes the place of attention, and
+//     rope where attention comes back;
 //   - p_H, p_L and inner_norm follow placement, but p_H stays 0 in TRM, which
 //     has p_L alone;
 //   - steps becomes 0 when epochs is chosen and steps is not;
@@ -95,6 +97,12 @@ func (c *TrainConfig) Follow(base TrainConfig, chosen func(key string) bool) {
 	}
 	if a.PuzzleEmbDim == 0 && !chosen("arch.puzzle_emb_len") {
 		a.PuzzleEmbSlots = 0
+	}
+	if a.MLPT != base.Arch.MLPT && a.OneNetwork() && !chosen("arch.pos_encodings") {
+		a.PosEncodings = PosRope
+		if a.MLPT {
+			a.PosEncodings = PosNone
+		}
 	}
 	if a.Placement != base.Arch.Placement {
 		p, inner := deeploop.Placement(a.Placement).Defaults()

@@ -41,6 +41,12 @@ func (c Config) Validate() error {
 		positions = append(positions, PosNone)
 	}
 	k.OneOf("pos_encodings", c.PosEncodings, positions...)
+	if c.MLPT && !c.OneNetwork() {
+		k.Fail("mlp_t", true, "false with name "+c.Name+" (only trm has it)")
+	}
+	if c.MLPT && c.PosEncodings == PosRope {
+		k.Fail("pos_encodings", c.PosEncodings, PosNone+" or "+PosLearned+" with mlp_t, which has no attention to rotate for")
+	}
 	k.Positive("rms_norm_eps", c.RMSNormEps, 1)
 	k.Positive("rope_theta", c.RopeTheta, math.MaxFloat32)
 	k.OneOf("placement", c.Placement, PlacementPostNorm, PlacementDeepNorm, PlacementDeepLoop, PlacementPreNorm)

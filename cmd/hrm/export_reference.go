@@ -61,6 +61,7 @@ type referenceArch struct {
 
 type trmArch struct {
 	referenceArch
+	MLPT           bool `yaml:"mlp_t"`
 	PuzzleEmbSlots int  `yaml:"puzzle_emb_len"`
 	NoACTContinue  bool `yaml:"no_ACT_continue"`
 }
@@ -76,7 +77,10 @@ func newReferenceRun(c hrm.TrainConfig, e hrm.Export) referenceRun {
 
 func newTRMRun(c hrm.TrainConfig, e hrm.Export) trmRun {
 	return trmRun{
-		Arch:      trmArch{referenceArch: newReferenceArch(c.Arch, e), PuzzleEmbSlots: c.Arch.PuzzleEmbSlots, NoACTContinue: c.Arch.NoACTContinue},
+		Arch: trmArch{
+			referenceArch: newReferenceArch(c.Arch, e),
+			MLPT:          c.Arch.MLPT, PuzzleEmbSlots: c.Arch.PuzzleEmbSlots, NoACTContinue: c.Arch.NoACTContinue,
+		},
 		DataPaths: []string{c.DataPath}, referenceTraining: newReferenceTraining(c), EMA: c.EMA, EMARate: c.EMARate,
 	}
 }

@@ -81,7 +81,7 @@ func newImportSettings() *cli.Settings[hrm.TrainConfig] {
 	for _, key := range []string{
 		"project_name", "run_name", "checkpoint_path", "load_checkpoint", "evaluators", "data_paths", "data_paths_test",
 		"min_eval_interval", "freeze_weights", "arch.forward_dtype", "arch.batch_size", "arch.seq_len", "arch.vocab_size",
-		"arch.num_puzzle_identifiers", "arch.causal", "arch.mlp_t",
+		"arch.num_puzzle_identifiers", "arch.causal",
 	} {
 		set.Skip[key] = true
 	}
@@ -196,8 +196,11 @@ func importConfig(s *cli.Streams, o importOptions, path string, foreign *hrm.For
 	if c.Arch.OneNetwork() != base.Arch.OneNetwork() {
 		return c, r.Explain(&hrm.ConfigError{Key: "arch.name", Found: c.Arch.Name, Want: base.Arch.Name + ", as the tensors of " + path + " have it"})
 	}
-	if c.Arch.OneNetwork() {
-		c.Arch.HLayers = 0 // its reference ignores any other
+	if c.Arch.OneNetwork() { // what its reference ignores
+		c.Arch.HLayers = 0
+		if c.Arch.MLPT && c.Arch.PosEncodings == hrm.PosRope {
+			c.Arch.PosEncodings = hrm.PosNone
+		}
 	}
 	for _, f := range o.settings.Fields() {
 		if want, have := o.settings.Text(base, f), o.settings.Text(c, f); slices.Contains(hrm.Deduced, f.Key) && want != have {

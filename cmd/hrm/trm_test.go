@@ -33,7 +33,7 @@ func TestTRMTrainsResumesAndTravels(t *testing.T) {
 		require.Contains(t, config, line)
 	}
 	// As the reference's trainer writes it, which ignores H_layers.
-	more := strings.Replace(config, "  H_layers: 0\n", "  H_layers: 4\n  mlp_t: false\n  causal: false\n", 1) +
+	more := strings.Replace(config, "  H_layers: 0\n", "  H_layers: 4\n  causal: false\n", 1) +
 		"evaluators:\n- name: arc@ARC\ndata_paths_test: []\nmin_eval_interval: 0\nfreeze_weights: false\nload_checkpoint: null\n"
 	require.NoError(t, os.WriteFile("ref/all_config.yaml", []byte(more), 0o644))
 	ok(t, "import ref/step_6 --data data/small --run runs/b --threads 1 --precision fp32")
@@ -81,6 +81,25 @@ func TestTRMExportIsReadByPyTorch(t *testing.T) {
 	torchtest.Run(t, loadTRM, "ref/step_1")
 }
 
+// The same with an MLP over positions.
+func TestTRMWithMLPOverPositions(t *testing.T) {
+	workFolder(t)
+	ok(t, trainTRM+"--mlp-t --steps 4 --run runs/whole")
+	ok(t, trainTRM+"--mlp-t --steps 4 --run runs/a --stop-after 2")
+	ok(t, "train --run runs/a --resume")
+	require.Equal(t, digest(t, "runs/whole"), digest(t, "runs/a"))
+	ok(t, "export --run runs/a --last --out ref/step_4 --forward-dtype float32 --weights raw")
+	config := readFile(t, "ref/all_config.yaml")
+	require.Contains(t, config, "  mlp_t: true\n")
+	// The reference ignores its positions then.
+	require.NoError(t, os.WriteFile("ref/all_config.yaml", []byte(strings.Replace(config, "pos_encodings: none", "pos_encodings: rope", 1)), 0o644))
+	ok(t, "import ref/step_4 --data data/small --run runs/b")
+	require.Equal(t, weightsOf(t, "runs/a"), weightsOf(t, "runs/b"))
+	ok(t, "eval --run runs/b --augmentations 0")
+	require.NoError(t, os.WriteFile("ref/all_config.yaml", []byte("arch:\n  mlp_t: false\n"), 0o644))
+	require.Contains(t, fails(t, 2, "import ref/step_4 --data data/small"), "arch.mlp_t is false, expected true")
+}
+
 func TestTRMRefusals(t *testing.T) {
 	workFolder(t)
 	for line, part := range map[string]string{
@@ -88,7 +107,9 @@ func TestTRMRefusals(t *testing.T) {
 		trainTiny + "--arch-name trm --placement deeploop --p-H 0.5":          "whose one network has p_L (chosen at --p-H)",
 		trainTiny + "--arch-name trm --puzzle-emb-ndim 0 --puzzle-emb-len 4":  "expected 0 without task embeddings (puzzle_emb_ndim is 0) (chosen at --puzzle-emb-len)",
 		trainTiny + "--arch-name trm --puzzle-emb-ndim 80 --puzzle-emb-len 2": "enough positions",
-		trainTiny + "--pos-encodings none":                                    "rope, learned",
+		trainTiny + "--mlp-t": "false with name hrm_v1 (only trm has it) (chosen at --mlp-t)",
+		trainTiny + "--arch-name trm --mlp-t --pos-encodings rope": "no attention to rotate for",
+		trainTiny + "--pos-encodings none":                         "rope, learned",
 	} {
 		require.Contains(t, fails(t, 2, line+" --run runs/x"), part, line)
 	}
