@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"deeploop/internal/checkpoint"
 	"deeploop/internal/cli"
@@ -24,6 +25,9 @@ func openData(s *cli.Streams, path string) (*corpus.Dataset, error) {
 		return corpus.Sample(tokens.CharName)
 	}
 	d, err := corpus.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("open dataset: %w (lm prepare makes one)", err)
+	}
 	if err != nil {
 		return nil, command.Instead(err, "open dataset", path, command.TextData)
 	}
