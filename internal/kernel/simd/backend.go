@@ -60,6 +60,7 @@ type Backend struct {
 	threads int
 	pool    *C.dl_pool
 	bf16    C.int // engine for products of bf16 (tests set others)
+	vec     C.int // level of the other kernels (tests set others)
 
 	// scratch holds the packed copy of a weight that was asked for once; see
 	// Backend.pack.
@@ -79,7 +80,7 @@ func Open(l Level, threads int) (*Backend, error) {
 	if p == nil {
 		return nil, fmt.Errorf("open kernel %v: the system refuses %d threads; ask for fewer", l, threads)
 	}
-	return &Backend{level: l, threads: threads, pool: p, bf16: C.dl_gemm_engine(C.int(l), C.DL_B16)}, nil
+	return &Backend{level: l, threads: threads, pool: p, bf16: C.dl_gemm_engine(C.int(l), C.DL_B16), vec: C.dl_cpu_vec_level(C.int(l))}, nil
 }
 
 // Name returns the level's name.

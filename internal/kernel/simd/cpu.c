@@ -93,6 +93,8 @@ int dl_cpu_bf16_dot_fast(void) {
 	return bf16_dot_fast;
 }
 
+int dl_cpu_vec_level(int level) { return level >= DL_AVX512 && dl_cpu_bf16_dot() ? DL_AVX512_BF16 : level; }
+
 int dl_cpu_bf16_dot(void) {
 	pthread_once(&once, detect);
 	return bf16_dot;

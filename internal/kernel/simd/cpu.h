@@ -5,6 +5,13 @@
 // Levels, slowest first. DL_AMX is tiles for bf16 and AVX-512 for the rest.
 enum { DL_C, DL_AVX2, DL_AVX512, DL_AMX, DL_LEVELS };
 
+// What kernels that are no products know beside a level: DL_AVX512 with
+// AVX512_BF16 for kernels on bf16.
+enum { DL_AVX512_BF16 = DL_LEVELS };
+
+// dl_cpu_vec_level returns what such kernels take for a level.
+int dl_cpu_vec_level(int level);
+
 // dl_cpu_missing returns what keeps a level from running here, as a constant
 // string, or NULL when it runs. Asking for DL_AMX also asks the kernel, once
 // in a process, for the right to use tile registers.

@@ -13,6 +13,9 @@ DL_INLINE __mmask16 vmask_(int n) { return (__mmask16)((1u << n) - 1); }
 DL_INLINE vf vload_n(const float *p, int n) { return _mm512_maskz_loadu_ps(vmask_(n), p); }
 DL_INLINE void vstore_n(float *p, vf v, int n) { _mm512_mask_storeu_ps(p, vmask_(n), v); }
 DL_INLINE vf vwiden_(__m256i h) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(h), 16)); }
+#if defined(DL_WITH_BF16)
+DL_INLINE __m256i vnarrow_(vf v) { return (__m256i)_mm512_cvtneps_pbh(v); }
+#else
 DL_INLINE __m256i vnarrow_(vf v) {
 	__m512i u = _mm512_castps_si512(v);
 	__m512i odd = _mm512_and_si512(_mm512_srli_epi32(u, 16), _mm512_set1_epi32(1));
@@ -21,6 +24,7 @@ DL_INLINE __m256i vnarrow_(vf v) {
 	r = _mm512_mask_or_epi32(r, nan, _mm512_srli_epi32(u, 16), _mm512_set1_epi32(0x40));
 	return _mm512_cvtepi32_epi16(r);
 }
+#endif
 DL_INLINE vf vloadh(const uint16_t *p) { return vwiden_(_mm256_loadu_si256((const __m256i *)p)); }
 DL_INLINE void vstoreh(uint16_t *p, vf v) { _mm256_storeu_si256((__m256i *)p, vnarrow_(v)); }
 DL_INLINE vf vloadh_n(const uint16_t *p, int n) { return vwiden_(_mm256_maskz_loadu_epi16(vmask_(n), p)); }

@@ -4,13 +4,24 @@
 #include "isa.h"
 #include "vec.h"
 
-// RUN and RUN_ACT call the level's variant with the block a.
+// RUN and RUN_ACT call the level's variant with the block a, RUN_B16 where
+// there is one for AVX512_BF16.
 #define RUN(f) DL_DISPATCH(level, dl_##f, (p, &a))
 #define RUN_ACT(f)                                        \
 	do {                                                  \
 		if (bf16) DL_DISPATCH(level, dl_##f##_h, (p, &a)); \
 		else DL_DISPATCH(level, dl_##f##_f, (p, &a));      \
 	} while (0)
+
+#if defined(__x86_64__)
+#define RUN_B16(f)                                                                 \
+	do {                                                                           \
+		if (bf16 && level == DL_AVX512_BF16) dl_##f##_h_avx512bf16(p, &a);         \
+		else RUN_ACT(f);                                                           \
+	} while (0)
+#else
+#define RUN_B16(f) RUN_ACT(f)
+#endif
 
 // RUN_ATTN is RUN_ACT for attention, whose products have an engine as in gemm.h.
 #if defined(__x86_64__)
@@ -59,7 +70,7 @@ void dl_vec_norm(dl_pool *p, int level, int bf16, void *y, void *rstd, const voi
 	float alpha, float eps, int64_t rows, int64_t d) {
 	dl_norm_args a = {.y = y, .rstd = rstd, .x = x, .z = z, .gain = gain, .alpha = alpha, .eps = eps, .rows = rows, .d = d};
 	a.chunk = chunk_rows(rows, d);
-	RUN_ACT(norm);
+	RUN_B16(norm);
 }
 
 void dl_vec_norm_back(dl_pool *p, int level, int bf16, void *dx, void *dz, void *dgain, const void *dy, void *y, void *rstd,
@@ -70,7 +81,7 @@ void dl_vec_norm_back(dl_pool *p, int level, int bf16, void *dx, void *dz, void 
 		if (a.chunk < (rows + 63) / 64) a.chunk = (rows + 63) / 64;
 		a.partial = dl_shared(p, DL_SLOT_A, (size_t)(64 * d) * sizeof(float));
 	}
-	RUN_ACT(norm_back);
+	RUN_B16(norm_back);
 }
 
 void dl_vec_attn_cached(dl_pool *p, int level, int bf16, void *o, const void *qkv, void *keys, void *values, const void *cos, const void *sin,
@@ -83,7 +94,7 @@ void dl_vec_qknorm(dl_pool *p, int level, int bf16, void *y, void *rstd, const v
 	int64_t rows, int64_t n, int64_t k) {
 	dl_qknorm_args a = {.y = y, .rstd = rstd, .x = qkv, .gain = {gq, gk}, .eps = eps, .rows = rows, .n = n, .k = k};
 	a.chunk = chunk_rows(rows, 3 * n * k);
-	RUN_ACT(qknorm);
+	RUN_B16(qknorm);
 }
 
 void dl_vec_qknorm_back(dl_pool *p, int level, int bf16, void *dqkv, void *dgq, void *dgk, const void *dy, const void *qkv, void *rstd, const void *gq,
@@ -94,27 +105,27 @@ void dl_vec_qknorm_back(dl_pool *p, int level, int bf16, void *dqkv, void *dgq, 
 		if (a.chunk < (rows + 63) / 64) a.chunk = (rows + 63) / 64;
 		a.partial = dl_shared(p, DL_SLOT_A, (size_t)(64 * 2 * k) * sizeof(float));
 	}
-	RUN_ACT(qknorm_back);
+	RUN_B16(qknorm_back);
 }
 
 void dl_vec_swiglu(dl_pool *p, int level, int bf16, void *y, void *gu, int64_t m, int64_t f) {
 	dl_swiglu_args a = {y, gu, NULL, m, f};
-	RUN_ACT(swiglu);
+	RUN_B16(swiglu);
 }
 
 void dl_vec_swiglu_back(dl_pool *p, int level, int bf16, void *dgu, void *dy, void *gu, int64_t m, int64_t f) {
 	dl_swiglu_args a = {dy, gu, dgu, m, f};
-	RUN_ACT(swiglu_back);
+	RUN_B16(swiglu_back);
 }
 
 void dl_vec_activate(dl_pool *p, int level, int bf16, void *y, const void *x, int64_t n, int kind) {
 	dl_activate_args a = {y, NULL, x, n, kind};
-	RUN_ACT(activate);
+	RUN_B16(activate);
 }
 
 void dl_vec_activate_back(dl_pool *p, int level, int bf16, void *dx, const void *dy, const void *x, int64_t n, int kind) {
 	dl_activate_args a = {dx, dy, x, n, kind};
-	RUN_ACT(activate_back);
+	RUN_B16(activate_back);
 }
 
 void dl_vec_loss(dl_pool *p, int level, void *loss, void *pred, const void *logits, const void *labels, int64_t rows, int64_t v, int stablemax) {
@@ -132,7 +143,7 @@ void dl_vec_loss_back(dl_pool *p, int level, int bf16, void *dlogits, const void
 
 void dl_vec_add(dl_pool *p, int level, int bf16, void *dst, const void *a_, const void *b, const void *c, int64_t n) {
 	dl_move_args a = {dst, a_, b, c, n};
-	RUN_ACT(add);
+	RUN_B16(add);
 }
 
 void dl_vec_convert(dl_pool *p, int level, int bf16, void *dst, const void *src, int64_t n) {
@@ -168,7 +179,7 @@ double dl_vec_sumsq(dl_pool *p, int level, int bf16, const void *x, int64_t n) {
 	const int64_t chunks = (n + DL_FLAT - 1) / DL_FLAT;
 	dl_update_args a = {.g = x, .n = n};
 	a.partial = dl_shared(p, DL_SLOT_A, (size_t)(chunks + 1) * sizeof(double));
-	RUN_ACT(sumsq);
+	RUN_B16(sumsq);
 	double sum = 0;
 	for (int64_t c = 0; c < chunks; c++) sum += a.partial[c];
 	return sum;

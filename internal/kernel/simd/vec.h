@@ -117,6 +117,21 @@ typedef struct {
 	X(signsgd, dl_update_args)        \
 	X(lerp, dl_update_args)
 
+// DL_VEC_B16 lists what is there once more for bf16, with AVX512_BF16.
+#define DL_VEC_B16(X)                 \
+	X(norm, dl_norm_args)             \
+	X(norm_back, dl_norm_args)        \
+	X(qknorm, dl_qknorm_args)         \
+	X(qknorm_back, dl_qknorm_args)    \
+	X(swiglu, dl_swiglu_args)         \
+	X(swiglu_back, dl_swiglu_args)    \
+	X(activate, dl_activate_args)     \
+	X(activate_back, dl_activate_args) \
+	X(add, dl_move_args)              \
+	X(sumsq, dl_update_args)          \
+	X(attn, dl_attn_args)             \
+	X(attn_back, dl_attn_args)
+
 #define DL_DECLARE_ACT(f, args)                           \
 	void dl_##f##_f_c(dl_pool *p, const args *a);         \
 	void dl_##f##_h_c(dl_pool *p, const args *a);         \
@@ -128,12 +143,12 @@ typedef struct {
 	void dl_##f##_c(dl_pool *p, const args *a);           \
 	void dl_##f##_avx2(dl_pool *p, const args *a);        \
 	void dl_##f##_avx512(dl_pool *p, const args *a);
+#define DL_DECLARE_B16(f, args) void dl_##f##_h_avx512bf16(dl_pool *p, const args *a);
 DL_VEC_ACT(DL_DECLARE_ACT)
 DL_VEC_F32(DL_DECLARE_F32)
+DL_VEC_B16(DL_DECLARE_B16)
 
-// Attention of bf16 with dot products of bf16 pairs, and on AMX tiles.
-void dl_attn_h_avx512bf16(dl_pool *p, const dl_attn_args *a);
-void dl_attn_back_h_avx512bf16(dl_pool *p, const dl_attn_args *a);
+// Attention of bf16 on AMX tiles.
 void dl_attn_tile(dl_pool *p, const dl_attn_args *a);
 void dl_attn_back_tile(dl_pool *p, const dl_attn_args *a);
 

@@ -22,3 +22,9 @@
 		if ((k) == VL) vstore(p, v);          \
 		else vstore_n(p, v, (int)(k));        \
 	} while (0)
+
+DL_INLINE int DL_NAME(flat_chunks)(int64_t n) { return (int)((n + DL_FLAT - 1) / DL_FLAT); }
+
+// A chunk of flat memory: elements FLAT_FROM to FLAT_TO of n.
+#define FLAT_FROM(chunk) ((int64_t)(chunk) * DL_FLAT)
+#define FLAT_TO(chunk, n) (FLAT_FROM(chunk) + DL_FLAT < (n) ? FLAT_FROM(chunk) + DL_FLAT : (n))

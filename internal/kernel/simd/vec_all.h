@@ -6,6 +6,7 @@
 //   ald(p) ast(p, v)       load and store a vector, widening and rounding
 //   ald_n ast_n            the first n elements only
 //   ast1(p, f)             store one element
+//   alogistics(s, e, u, n) e^-u and 1/(1+e^-u) of n vectors, as exact as needed
 //   astd(p, v, n)          store the first n of VD doubles
 //   ACT(f)                 f with the suffixes of element type and variant
 #include "vec_access.h"

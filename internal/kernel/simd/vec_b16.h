@@ -11,6 +11,7 @@
 #undef asts
 #undef ast1
 #undef astd
+#undef alogistics
 #define act uint16_t
 #define ACT_LETTER _h
 #define ald vloadh
@@ -21,6 +22,7 @@
 #define ast_r vstoreh_r
 #define alds vloadsh
 #define asts vstoresh
+#define alogistics vlogisticsh
 #define ast1(p, f) (*(p) = dl_to_bf16(f))
 #define astd(p, v, n)                                              \
 	do {                                                           \

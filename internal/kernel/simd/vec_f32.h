@@ -11,6 +11,7 @@
 #undef asts
 #undef ast1
 #undef astd
+#undef alogistics
 #define act float
 #define ACT_LETTER _f
 #define ald vload
@@ -21,6 +22,7 @@
 #define ast_r vstore_r
 #define alds vloads
 #define asts vstores
+#define alogistics vlogistics
 #define ast1(p, f) (*(p) = (f))
 #define astd(p, v, n)                    \
 	do {                                 \

@@ -90,6 +90,31 @@ DL_INLINE void vatan2s(vf *y, const vf *x, int n) {
 	EACH(j, n) y[j] = vsel_gt(vzero(), y[j], vsub(vzero(), p[j]), p[j]);
 }
 
+// vlogistics: e = e^-u and s = 1/(1+e) of n vectors.
+DL_INLINE void vlogistics(vf *s, vf *e, const vf *u, int n) {
+	EACH(j, n) e[j] = vsub(vzero(), u[j]);
+	vexps(e, n);
+	EACH(j, n) s[j] = vrecip(vadd(vset1(1), e[j]));
+}
+
+// vlogisticsh: the same for what is rounded to bf16, within 7e-5 of the value,
+// in half the instructions: e^-u = 2^whole * 2^part, part in [0, 1).
+#if !defined(DL_VEC_PORTABLE) && VL == 16
+DL_INLINE void vlogisticsh(vf *s, vf *e, const vf *u, int n) {
+	static const float c[] = {5.201146e-2f, 2.4144275e-1f, 6.9300383e-1f, 1.0000026f};
+	vf t[VECS], f[VECS];
+	EACH(j, n) t[j] = vmin(vset1(125), vmul(u[j], vset1(-1.44269504f)));
+	EACH(j, n) f[j] = _mm512_reduce_ps(t[j], _MM_FROUND_TO_NEG_INF);
+	EACH(j, n) e[j] = vset1(1.3534167e-2f);
+#pragma GCC unroll 4
+	for (int i = 0; i < 4; i++) EACH(j, n) e[j] = vfma(e[j], f[j], vset1(c[i]));
+	EACH(j, n) e[j] = _mm512_scalef_ps(e[j], t[j]);
+	EACH(j, n) s[j] = _mm512_rcp14_ps(vadd(vset1(1), e[j]));
+}
+#else
+DL_INLINE void vlogisticsh(vf *s, vf *e, const vf *u, int n) { vlogistics(s, e, u, n); }
+#endif
+
 typedef double DL_NAME(vd_t) __attribute__((vector_size(8 * VD)));
 typedef int64_t DL_NAME(vl_t) __attribute__((vector_size(8 * VD)));
 typedef float DL_NAME(vn_t) __attribute__((vector_size(4 * VD)));

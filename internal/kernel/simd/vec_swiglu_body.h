@@ -13,14 +13,12 @@ DL_INLINE void ACT(swiglu_ahead)(const act *gate, const act *up, int n) {
 }
 
 DL_INLINE void ACT(swiglu_step)(act *y, const act *gate, const act *up, int64_t i, int n, int k) {
-	vf u[VECS], v[VECS], e[VECS];
+	vf u[VECS], v[VECS], e[VECS], s[VECS];
 	ACT(swiglu_ahead)(gate + i, up + i, n);
 	alds(u, gate + i, n, k);
-	EACH(j, n) e[j] = vsub(vzero(), u[j]);
-	vexps(e, n);
-	EACH(j, n) e[j] = vrecip(vadd(vset1(1), e[j]));
+	alogistics(s, e, u, n);
 	alds(v, up + i, n, k);
-	EACH(j, n) v[j] = vmul(vmul(u[j], e[j]), v[j]);
+	EACH(j, n) v[j] = vmul(vmul(u[j], s[j]), v[j]);
 	asts(y + i, v, n, k);
 }
 
@@ -44,9 +42,7 @@ DL_INLINE void ACT(swiglu_back_step)(act *d_gate, act *d_up, const act *dy, cons
 	vf u[VECS], v[VECS], g[VECS], e[VECS], s[VECS];
 	ACT(swiglu_ahead)(gate + i, up + i, n);
 	alds(u, gate + i, n, k);
-	EACH(j, n) e[j] = vsub(vzero(), u[j]);
-	vexps(e, n);
-	EACH(j, n) s[j] = vrecip(vadd(vset1(1), e[j]));
+	alogistics(s, e, u, n);
 	alds(g, dy + i, n, k);
 	alds(v, up + i, n, k);
 	EACH(j, n) g[j] = vmul(g[j], s[j]);

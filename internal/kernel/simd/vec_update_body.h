@@ -1,11 +1,5 @@
 // Optimizer steps and other loops over flat float memory.
 
-DL_INLINE int DL_NAME(flat_chunks)(int64_t n) { return (int)((n + DL_FLAT - 1) / DL_FLAT); }
-
-// A chunk of flat memory: elements FLAT_FROM to FLAT_TO of n.
-#define FLAT_FROM(chunk) ((int64_t)(chunk) * DL_FLAT)
-#define FLAT_TO(chunk, n) (FLAT_FROM(chunk) + DL_FLAT < (n) ? FLAT_FROM(chunk) + DL_FLAT : (n))
-
 // mix_: c*x + (old - c*old), both brackets fused: the reference code's order.
 DL_INLINE vf DL_NAME(mix_)(vf old, vf x, vf c) { return vfused(c, x, vfused(vsub(vzero(), c), old, old)); }
 

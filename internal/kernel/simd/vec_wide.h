@@ -47,6 +47,9 @@ DL_INLINE void vloadh2(vf v[2], const uint16_t *p) {
 	v[0] = _mm512_castsi512_ps(_mm512_maskz_permutexvar_epi16(0xaaaaaaaa, first, h));
 	v[1] = _mm512_castsi512_ps(_mm512_maskz_permutexvar_epi16(0xaaaaaaaa, second, h));
 }
+#if defined(DL_WITH_BF16)
+DL_INLINE void vstoreh2(uint16_t *p, const vf v[2]) { _mm512_storeu_si512(p, (__m512i)_mm512_cvtne2ps_pbh(v[1], v[0])); }
+#else
 // The upper halves round up where the lower ones are above 0x8000, or equal to
 // it beside an odd upper half; NaN only gets its quiet bit.
 DL_INLINE void vstoreh2(uint16_t *p, const vf v[2]) {
@@ -60,6 +63,7 @@ DL_INLINE void vstoreh2(uint16_t *p, const vf v[2]) {
 	const __m512i r = _mm512_mask_add_epi16(hi, up, hi, _mm512_set1_epi16(1));
 	_mm512_storeu_si512(p, _mm512_mask_blend_epi16(nan, r, _mm512_or_si512(hi, _mm512_set1_epi16(0x40))));
 }
+#endif
 #else
 DL_INLINE void vloadh2(vf v[2], const uint16_t *p) {
 	const __m256i h = _mm256_permute4x64_epi64(_mm256_loadu_si256((const __m256i *)p), 0xd8), zero = _mm256_setzero_si256();
