@@ -44,10 +44,18 @@ typedef struct {
 	char pad[64 - sizeof(void *) - sizeof(size_t)];
 } dl_block;
 
+// The chunks that are a thread's to begin with and not yet taken: end<<32 | next.
+// It takes them from the front; others, when they have none left, from the back.
+typedef struct {
+	_Atomic uint64_t range;
+	char pad[64 - sizeof(uint64_t)];
+} dl_share;
+
 struct dl_pool {
 	int threads;
 	pthread_t *workers;
 	dl_block *scratch; // one for each thread
+	dl_share *shares;  // likewise
 	dl_block shared[DL_SLOTS];
 
 	// The loop being run: written by the caller while no chunk is out, read by
@@ -56,9 +64,7 @@ struct dl_pool {
 	void *arg;
 
 	char pad0[64];
-	// chunks<<32 | next chunk to hand out. A thread takes a chunk by raising
-	// it; until that chunk is done the caller cannot start another loop.
-	_Atomic uint64_t ticket;
+	_Atomic uint32_t loops; // handed out so far
 	char pad1[64];
 	_Atomic int left; // chunks that are not done
 	char pad2[64];
@@ -75,7 +81,16 @@ typedef struct {
 	int thread;
 } dl_start;
 
-static int work_out(uint64_t t) { return (uint32_t)t < (uint32_t)(t >> 32); }
+// take takes a chunk of a share, from its front or back; -1 where none is left.
+// Until the chunk is done the caller cannot start another loop.
+static int take(dl_share *s, int back) {
+	uint64_t r = atomic_load(&s->range);
+	for (;;) {
+		uint32_t next = (uint32_t)r, end = (uint32_t)(r >> 32);
+		if (next >= end) return -1;
+		if (atomic_compare_exchange_weak(&s->range, &r, back ? r - ((uint64_t)1 << 32) : r + 1)) return (int)(back ? end - 1 : next);
+	}
+}
 
 // finished counts one chunk as done and wakes the caller after the last.
 static void finished(dl_pool *p) {
@@ -87,12 +102,12 @@ static void finished(dl_pool *p) {
 }
 
 static void run_chunks(dl_pool *p, int thread) {
-	uint64_t t = atomic_load(&p->ticket);
-	while (work_out(t)) {
-		if (!atomic_compare_exchange_weak(&p->ticket, &t, t + 1)) continue;
-		p->fn(p->arg, (int)(uint32_t)t, thread);
-		finished(p);
-		t = atomic_load(&p->ticket);
+	for (int i = 0; i < p->threads; i++) {
+		dl_share *share = &p->shares[(thread + i) % p->threads];
+		for (int c; (c = take(share, i > 0)) >= 0;) {
+			p->fn(p->arg, c, thread);
+			finished(p);
+		}
 	}
 }
 
@@ -100,27 +115,28 @@ static void *worker(void *v) {
 	dl_start s = *(dl_start *)v;
 	free(v);
 	dl_pool *p = s.p;
-	for (;;) {
+	for (uint32_t seen = 0;;) {
 		int spin = 0;
-		while (!work_out(atomic_load(&p->ticket)) && !atomic_load(&p->stop) && spin < DL_SPIN) {
+		while (atomic_load(&p->loops) == seen && !atomic_load(&p->stop) && spin < DL_SPIN) {
 			DL_PAUSE();
 			spin++;
 		}
 		if (spin == DL_SPIN) {
 			pthread_mutex_lock(&p->mu);
 			atomic_fetch_add(&p->sleepers, 1);
-			while (!work_out(atomic_load(&p->ticket)) && !atomic_load(&p->stop))
+			while (atomic_load(&p->loops) == seen && !atomic_load(&p->stop))
 				pthread_cond_wait(&p->wake_cond, &p->mu);
 			atomic_fetch_sub(&p->sleepers, 1);
 			pthread_mutex_unlock(&p->mu);
 		}
+		seen = atomic_load(&p->loops);
 		if (atomic_load(&p->stop)) return NULL;
 		run_chunks(p, s.thread);
 	}
 }
 
 // wake rouses the workers that sleep. The order "publish, then read sleepers"
-// here and "raise sleepers, then look for work" in worker means that no
+// here and "raise sleepers, then look for a loop" in worker means that no
 // wake-up is lost.
 static void wake(dl_pool *p) {
 	if (atomic_load(&p->sleepers) == 0) return;
@@ -137,7 +153,13 @@ void dl_parallel(dl_pool *p, int n_chunks, void (*fn)(void *, int, int), void *a
 	p->fn = fn;
 	p->arg = arg;
 	atomic_store(&p->left, n_chunks);
-	atomic_store(&p->ticket, (uint64_t)n_chunks << 32);
+	// Neighbouring chunks for each thread, the same ones in every loop of as many:
+	// so what a thread reads is often what it wrote, in its own cache.
+	for (int i = 0; i < p->threads; i++) {
+		uint64_t next = (uint64_t)n_chunks * i / p->threads, end = (uint64_t)n_chunks * (i + 1) / p->threads;
+		atomic_store(&p->shares[i].range, end << 32 | next);
+	}
+	atomic_fetch_add(&p->loops, 1);
 	wake(p);
 	run_chunks(p, 0);
 	for (int spin = 0; atomic_load(&p->left) != 0 && spin < DL_SPIN; spin++) DL_PAUSE();
@@ -195,6 +217,7 @@ static void release(dl_pool *p) {
 	pthread_cond_destroy(&p->wake_cond);
 	pthread_cond_destroy(&p->done_cond);
 	free(p->scratch);
+	free(p->shares);
 	free(p->workers);
 	free(p);
 }
@@ -211,11 +234,12 @@ dl_pool *dl_pool_open(int threads) {
 	if (!p) return NULL;
 	p->threads = threads;
 	p->scratch = calloc((size_t)threads, sizeof *p->scratch);
+	p->shares = calloc((size_t)threads, sizeof *p->shares);
 	p->workers = calloc((size_t)threads, sizeof *p->workers);
 	pthread_mutex_init(&p->mu, NULL);
 	pthread_cond_init(&p->wake_cond, NULL);
 	pthread_cond_init(&p->done_cond, NULL);
-	if (!p->scratch || !p->workers) abort();
+	if (!p->scratch || !p->shares || !p->workers) abort();
 
 #if !defined(_WIN32)
 	// Workers run no Go code: signals belong to Go's own threads. Faults stay

@@ -15,8 +15,9 @@ void dl_pool_close(dl_pool *p);
 int dl_pool_threads(const dl_pool *p);
 
 // dl_parallel calls fn(arg, chunk, thread) once for each chunk in
-// [0, n_chunks) and returns when all are done. Threads take the next chunk
-// when they are free; thread is in [0, threads). Not reentrant.
+// [0, n_chunks) and returns when all are done; thread is in [0, threads). Each
+// thread begins with chunks of its own, the first thread with the first ones, and
+// takes others' when it is through. Not reentrant.
 void dl_parallel(dl_pool *p, int n_chunks, void (*fn)(void *arg, int chunk, int thread), void *arg);
 
 // dl_serial is dl_parallel on the caller alone: for loops too short to share.
