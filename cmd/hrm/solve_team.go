@@ -90,6 +90,9 @@ func (v *solving) announce(w io.Writer) {
 		}
 	}
 	how := fmt.Sprintf("%d steps", v.settings.Train.Steps)
+	if n := v.settings.Models; n > 1 {
+		how = fmt.Sprintf("%d models of %s", n, how)
+	}
 	if v.settings.Train.Steps == 0 {
 		how = minutesText(v.settings.Limit)
 	} else if v.settings.Limit > 0 {

@@ -47,11 +47,11 @@ func TestSolveATask(t *testing.T) {
 	t.Chdir(t.TempDir())
 	sampleFile(t, "halo", "my task.json", nil)
 	out, errs := ok(t, solveTiny+"--out answer.json", "my task.json")
-	for _, want := range []string{"my task: 3 steps", "test[0] attempt 1: ", " votes", "wrote answer.json", "wrote answer.png", "pass@2", "(0/1)"} {
+	for _, want := range []string{"my task: 9 steps", "test[0] attempt 1: ", " votes", "wrote answer.json", "wrote answer.png", "pass@2", "(0/1)"} {
 		require.Contains(t, out, want)
 	}
 	require.True(t, strings.HasPrefix(errs, "kernel ref"), errs)
-	require.Contains(t, errs, "1 task, 3 steps each")
+	require.Contains(t, errs, "1 task, 3 models of 3 steps each")
 	sub, err := voting.ParseSubmission([]byte(readFile(t, "answer.json")))
 	require.NoError(t, err)
 	require.Len(t, sub, 1)
@@ -135,7 +135,7 @@ func TestSolveAFolder(t *testing.T) {
 	require.Contains(t, errs, "package.json")
 	require.Contains(t, errs, "broken.json")
 	require.NotContains(t, errs, "notes.txt")
-	require.Contains(t, errs, "2 tasks, 3 steps each")
+	require.Contains(t, errs, "2 tasks, 3 models of 3 steps each")
 	require.NotContains(t, out, "mirror-sideways")
 	sub, err := voting.ParseSubmission([]byte(readFile(t, "all.json")))
 	require.NoError(t, err)

@@ -55,14 +55,14 @@ const (
 
 // Defaults are what answered most small training tasks of ARC-AGI-1 in trials
 // (RESULTS.md): a narrow model with one call of each module and one segment, a
-// high rate, and every treatment of colours.
+// high rate, every treatment of colours, and three models.
 func Defaults() Settings {
 	c := hrm.PresetLaptop()
 	c.Arch.HiddenSize, c.Arch.PuzzleEmbDim = 64, 64
 	c.Arch.HaltMaxSteps = 1
 	c.LR, c.Steps = 3e-3, 0
 	return Settings{
-		Train: c, Models: 1, Colors: []string{string(Keep), string(Free), string(Any)}, Turns: true,
+		Train: c, Models: 3, Colors: []string{string(Keep), string(Free), string(Any)}, Turns: true,
 		Votes: 400, SizeRule: true, Init: InitMean,
 	}
 }

@@ -23,7 +23,7 @@ func tiny(steps int) Settings {
 	s.Train.Arch.HiddenSize, s.Train.Arch.PuzzleEmbDim = 16, 16
 	s.Train.Arch.HCycles, s.Train.Arch.LCycles, s.Train.Arch.HaltMaxSteps = 1, 1, 2
 	s.Train.GlobalBatchSize, s.Train.Steps, s.Votes = 4, steps, 20
-	s.Colors = []string{"keep", "free"}
+	s.Colors, s.Models = []string{"keep", "free"}, 1
 	return s
 }
 
