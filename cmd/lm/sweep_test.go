@@ -84,9 +84,10 @@ func TestSweep(t *testing.T) {
 func TestSweepMistakes(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for text, want := range map[string]string{
-		"metrics: [loss]\n":                                         "there are no settings",
-		"metrics: [loss]\nsetings: []\n":                            "setings",
-		"settings: [{name: a}]\n":                                   "metrics is empty",
+		"":                               "there are no settings",
+		"metrics: [loss]\n":              "there are no settings",
+		"metrics: [loss]\nsetings: []\n": "setings",
+		"settings: [{name: a}]\n":        "metrics is empty",
 		"metrics: [loss]\nsettings: [{name: a}, {name: a}]\n":       "two settings are called a",
 		"metrics: [loss]\nsettings: [{name: ../a}]\n":               `name is "../a"`,
 		"metrics: [loss]\nsettings: [{name: a, train: --seed 3}]\n": "--seed is given by the sweep itself",
@@ -97,6 +98,10 @@ func TestSweepMistakes(t *testing.T) {
 		commandtest.Write(t, "s.yaml", text)
 		require.Contains(t, fails(t, cli.ExitUsage, "sweep s.yaml"), want, text)
 	}
+	commandtest.Write(t, "s.yaml", "metrics: [loss]\nseeds: [1, 2, 1]\nsettings: [{name: a}]\n")
+	require.Contains(t, fails(t, cli.ExitUsage, "sweep s.yaml"), "seed 1 of setting a is there twice")
+	commandtest.Write(t, "s.yaml", "metrics: [loss]\nseeds: []\nsettings: [{name: a}]\n")
+	require.Contains(t, fails(t, cli.ExitUsage, "sweep s.yaml"), "there are no seeds")
 	require.Contains(t, fails(t, cli.ExitUsage, "sweep nosuch.yaml"), "looked in")
 	require.Contains(t, fails(t, cli.ExitUsage, "sweep"), "name one file")
 
@@ -126,4 +131,67 @@ func TestSweepWithEventFiles(t *testing.T) {
 	}
 	_, errs = ok(t, "sweep loops.yaml")
 	require.NotContains(t, errs, "training", "all are finished, asked for with event files or without")
+}
+
+// A run is not taken for one of flags that the file was given later: what a
+// resumed training keeps of its own, and what it may change, would be measured
+// as if it had begun so.
+func TestSweepOfAnEditedFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	commandtest.AsProgram(t)
+	file := func(flags string) {
+		commandtest.Write(t, "s.yaml", "train: --preset testing --data sample --precision fp32\nmetrics: [loss]\nsettings:\n  - {name: a, train: "+flags+"}\n")
+	}
+	file("--lr 1e-3")
+	ok(t, "sweep s.yaml")
+	result := readFile(t, "runs/s/a-seed0/sweep.json")
+	for _, other := range []string{"--lr 1e-2", "--loops 2", "--eval-tokens 700"} {
+		file(other)
+		for _, line := range []string{"sweep s.yaml", "sweep s.yaml --dry-run"} {
+			msg := fails(t, cli.ExitUsage, line)
+			require.Contains(t, msg, "begun with other flags")
+			require.Contains(t, msg, "--lr 1e-3")
+			require.Contains(t, msg, "remove runs/s/a-seed0")
+		}
+		require.Equal(t, result, readFile(t, "runs/s/a-seed0/sweep.json"))
+	}
+	require.NoError(t, os.RemoveAll("runs/s/a-seed0"))
+	ok(t, "sweep s.yaml")
+	require.NotEqual(t, result, readFile(t, "runs/s/a-seed0/sweep.json"))
+	// Runs that were begun before the command was noted.
+	require.NoError(t, os.Remove("runs/s/a-seed0.command"))
+	ok(t, "sweep s.yaml")
+	file("--lr 1e-3")
+	require.Contains(t, fails(t, cli.ExitUsage, "sweep s.yaml"), "begun with other flags")
+}
+
+// Other commands below then measure anew.
+func TestSweepMeasuresByTheCommandsOfTheFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	commandtest.AsProgram(t)
+	file := func(loops string) {
+		commandtest.Write(t, "s.yaml", "train: --preset testing --data sample --precision fp32\nthen: [\"eval --run {run} --json --quiet --loops "+loops+"\"]\nmetrics: [then.results.0.loss]\nsettings:\n  - {name: a}\n")
+	}
+	file("1")
+	one, _ := ok(t, "sweep s.yaml")
+	file("2")
+	two, _ := ok(t, "sweep s.yaml")
+	require.NotEqual(t, one, two)
+	_, errs := ok(t, "sweep s.yaml")
+	require.Contains(t, errs, "1 setting, 1 run, 1 of them finished")
+	require.NotContains(t, errs, "training")
+	commandtest.Write(t, "s.yaml", strings.Replace(readFile(t, "s.yaml"), "results.0.loss", "results.1.loss", 1))
+	require.Contains(t, fails(t, cli.ExitUsage, "sweep s.yaml"), "there is no number at results.1.loss")
+}
+
+// Why a run failed is said whole, and at once while others go on.
+func TestSweepSaysWhyARunFailed(t *testing.T) {
+	t.Chdir(t.TempDir())
+	commandtest.AsProgram(t)
+	commandtest.Write(t, "s.yaml", "train: --preset testing --data sample\nparallel: 2\nmetrics: [loss]\nsettings:\n  - {name: a}\n  - {name: b}\n")
+	ok(t, "train --preset testing --data sample --lr 1e-4 --steps 4 --eval-steps 2 --checkpoint-interval 1 --eval-tokens 600 --stop-after 2 --run runs/s/b-seed0")
+	msg := fails(t, cli.ExitUsage, "sweep s.yaml")
+	require.Contains(t, msg, "settings differ from those of the run")
+	require.Contains(t, msg, "lr: ")
+	require.Contains(t, msg, "runs/s/a-seed0 goes on")
 }

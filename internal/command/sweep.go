@@ -20,6 +20,7 @@ import (
 	"deeploop/internal/cli"
 	"deeploop/internal/runlog"
 	"deeploop/internal/train"
+	"deeploop/internal/wording"
 )
 
 // sweepOptions are the flags of sweep.
@@ -92,9 +93,12 @@ func sweepCommand(ctx context.Context, s *cli.Streams, o sweepOptions, path stri
 	results := make([]*sweepResult, len(runs))
 	finished := 0
 	for i, r := range runs {
-		if results[i] = readResult(r, sweep.Metrics); results[i] != nil {
+		if results[i] = readResult(r, sweep.Metrics, sweep.Then); results[i] != nil {
 			finished++
 		}
+	}
+	if err := sweep.begunOtherwise(o.program, runs, results); err != nil {
+		return err
 	}
 	o.each = time.Duration(sweep.Minutes * float64(time.Minute))
 	sweep.announce(s, len(runs), finished, o.each)
@@ -125,7 +129,8 @@ func (s *Sweep) announce(streams *cli.Streams, all, finished int, each time.Dura
 	if each > 0 && finished < all {
 		about = fmt.Sprintf("; about %s", s.expected(all-finished, each).Round(time.Second))
 	}
-	streams.Infof("sweep %s: %d settings, %d runs, %d of them finished; %d at a time%s", s.Name, len(s.Settings), all, finished, s.Parallel, about)
+	streams.Infof("sweep %s: %s, %s, %d of them finished; %d at a time%s",
+		s.Name, wording.Count(len(s.Settings), "setting"), wording.Count(all, "run"), finished, s.Parallel, about)
 }
 
 func (s *Sweep) print(streams *cli.Streams, o sweepOptions, runs []sweepRun, results []*sweepResult) error {
@@ -176,6 +181,9 @@ func (s *Sweep) all(ctx context.Context, streams *cli.Streams, o sweepOptions, r
 			lock.Lock()
 			defer lock.Unlock()
 			if results[i] = result; err != nil {
+				if len(failures) == 0 && len(status.atWork()) > 0 && !errors.Is(err, cli.ErrInterrupted) {
+					streams.Warnf("%v\nnothing more is begun; %s to its end, Ctrl-C saves and ends", err, goesOn(status.atWork()))
+				}
 				failures = append(failures, err)
 				cancel()
 			}
@@ -199,13 +207,13 @@ func (s *Sweep) one(ctx context.Context, streams *cli.Streams, o sweepOptions, c
 	begun, took := time.Now(), time.Duration(0)
 	status.begin(r)
 	defer func() { status.end(r, took) }()
-	args := r.args
+	args := append([]string(nil), r.args...)
 	if checkpointed(r.dir) {
-		args = append(append([]string(nil), args...), "--resume")
-	} else if err := os.MkdirAll(filepath.Dir(r.dir), 0o755); err != nil {
+		args = append(args, "--resume")
+	} else if err := r.begin(o.program); err != nil {
 		return nil, fmt.Errorf("sweep: %w", err)
 	} else {
-		args = append(append([]string(nil), args...), "--force") // what ended before its first checkpoint
+		args = append(args, "--force") // what ended before its first checkpoint
 	}
 	if !o.deadline.IsZero() {
 		args = append(args, fmt.Sprintf("--minutes=%.4f", max(0.001, time.Until(o.deadline).Minutes())))
@@ -215,7 +223,7 @@ func (s *Sweep) one(ctx context.Context, streams *cli.Streams, o sweepOptions, c
 	}
 	streams.Infof("%s: training", r.dir)
 	if _, err := c.run(o.self, args, r.dir+".log"); err != nil {
-		return nil, s.failed(ctx, r, err)
+		return nil, s.failed(ctx, o.program, r, err)
 	}
 	if !ended(r.dir) {
 		streams.Infof("%s: stopped for the time, saved", r.dir)
@@ -225,7 +233,7 @@ func (s *Sweep) one(ctx context.Context, streams *cli.Streams, o sweepOptions, c
 	for _, line := range s.Then {
 		var err error
 		if document, err = c.run(o.self, strings.Fields(strings.ReplaceAll(line, "{run}", filepath.ToSlash(r.dir))), r.dir+".log"); err != nil {
-			return nil, s.failed(ctx, r, err)
+			return nil, s.failed(ctx, o.program, r, err)
 		}
 	}
 	result, err := s.measure(r, document)
@@ -243,12 +251,12 @@ func (s *Sweep) one(ctx context.Context, streams *cli.Streams, o sweepOptions, c
 }
 
 // failed explains how a command of a run ended.
-func (s *Sweep) failed(ctx context.Context, r sweepRun, err error) error {
+func (s *Sweep) failed(ctx context.Context, program string, r sweepRun, err error) error {
 	var exit *exec.ExitError
 	if ctx.Err() != nil || errors.As(err, &exit) && exit.ExitCode() == cli.ExitInterrupted {
 		return fmt.Errorf("%s: %w", r.dir, cli.ErrInterrupted)
 	}
-	text := lastLine(r.dir + ".log")
+	text := lastMessage(r.dir+".log", program)
 	if errors.As(err, &exit) && exit.ExitCode() == cli.ExitUsage {
 		return cli.Usagef("%s: %s", r.dir, text)
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,6 +66,9 @@ func readSweep(path string) (*Sweep, error) {
 	if err != nil {
 		return nil, cli.Usagef("read sweep: %w", err)
 	}
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return nil, cli.Usagef("read sweep %s: the file is empty; experiments/ has some to start from", path)
+	}
 	s := &Sweep{Name: strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), Parallel: 1, Seeds: []int{0}}
 	if err := yaml.NewDecoder(bytes.NewReader(raw), yaml.Strict()).Decode(s); err != nil {
 		return nil, cli.Usagef("read sweep %s: %w", path, err)
@@ -91,6 +95,15 @@ func readSweep(path string) (*Sweep, error) {
 			return nil, bad("two settings are called %s", x.Name)
 		}
 		seen[x.Name] = true
+		seeds := slices.Sorted(slices.Values(s.seedsOf(x)))
+		if len(seeds) == 0 {
+			return nil, bad("there are no seeds; list them, as in seeds: [0, 1, 2], or leave seeds out")
+		}
+		for i := 1; i < len(seeds); i++ {
+			if seeds[i] == seeds[i-1] {
+				return nil, bad("seed %d of setting %s is there twice", seeds[i], x.Name)
+			}
+		}
 		for _, flag := range strings.Fields(s.Train + " " + x.Train) {
 			for _, own := range []string{"--run", "--seed", "--resume", "--force", "--minutes", "--stop-after"} {
 				if name, _, _ := strings.Cut(flag, "="); name == own {

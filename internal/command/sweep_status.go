@@ -94,26 +94,60 @@ func (q *sweepStatus) line() string {
 	return strings.Join(parts, "  ")
 }
 
+// atWork are the folders of the runs that are being trained.
+func (q *sweepStatus) atWork() (dirs []string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, r := range q.running {
+		dirs = append(dirs, r.dir)
+	}
+	return dirs
+}
+
+func goesOn(dirs []string) string {
+	if len(dirs) == 1 {
+		return dirs[0] + " goes on"
+	}
+	return strings.Join(dirs, ", ") + " go on"
+}
+
 // tailBytes is how much of a log's end is read for its last line.
 const tailBytes = 4096
 
 // lastLine is the last line of a log.
 func lastLine(log string) string {
+	lines := tail(log)
+	return lines[len(lines)-1]
+}
+
+// lastMessage is what the program said last, in one line or several: why it
+// ended.
+func lastMessage(log, program string) string {
+	lines := tail(log)
+	for i := len(lines) - 1; i >= 0; i-- {
+		if strings.HasPrefix(lines[i], program+": ") {
+			return strings.Join(lines[i:], "\n")
+		}
+	}
+	return lines[len(lines)-1]
+}
+
+// tail are the last lines of a log, at least one.
+func tail(log string) []string {
 	f, err := os.Open(log)
 	if err != nil {
-		return err.Error()
+		return []string{err.Error()}
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err == nil && info.Size() > tailBytes {
 		_, err = f.Seek(-tailBytes, io.SeekEnd)
 		if err != nil {
-			return err.Error()
+			return []string{err.Error()}
 		}
 	}
 	raw, err := io.ReadAll(f)
 	if err != nil {
-		return err.Error()
+		return []string{err.Error()}
 	}
-	lines := strings.Split(strings.TrimSpace(string(raw)), "\n")
-	return lines[len(lines)-1]
+	return strings.Split(strings.TrimSpace(string(raw)), "\n")
 }

@@ -25,34 +25,32 @@ const (
 // sweepResult is what a finished run leaves in its folder.
 type sweepResult struct {
 	Args    []string                 `json:"args"`
+	Then    []string                 `json:"then,omitempty"`
 	Seconds float64                  `json:"seconds"` // of the last session
 	Values  map[string]runlog.Number `json:"values"`
 }
 
 // readResult returns the result of a run that was finished with the same
-// arguments, nil where there is none.
-func readResult(r sweepRun, metrics []string) *sweepResult {
+// arguments and measured by the same commands, nil where there is none.
+func readResult(r sweepRun, metrics, then []string) *sweepResult {
 	raw, err := os.ReadFile(filepath.Join(r.dir, sweepFile))
 	if err != nil {
 		return nil
 	}
-	var x struct {
-		Args    []string
-		Seconds float64
-		Values  map[string]float64
-	}
-	if json.Unmarshal(raw, &x) != nil || strings.Join(x.Args, "\n") != strings.Join(r.args, "\n") {
+	x := &sweepResult{}
+	if json.Unmarshal(raw, x) != nil || !slices.Equal(x.Args, r.args) {
 		return nil
 	}
-	result := &sweepResult{Args: x.Args, Seconds: x.Seconds, Values: map[string]runlog.Number{}}
+	values := map[string]runlog.Number{}
 	for _, m := range metrics {
 		v, found := x.Values[m]
-		if !found {
+		if !found || strings.HasPrefix(m, thenPrefix) && !slices.Equal(x.Then, then) {
 			return nil
 		}
-		result.Values[m] = runlog.Number(v)
+		values[m] = v
 	}
-	return result
+	x.Values = values
+	return x
 }
 
 // measure takes the metrics of a finished run: from its last evaluation, and
@@ -68,7 +66,7 @@ func (s *Sweep) measure(r sweepRun, document []byte) (*sweepResult, error) {
 			last = l.Values
 		}
 	}
-	result := &sweepResult{Args: r.args, Values: map[string]runlog.Number{}}
+	result := &sweepResult{Args: r.args, Then: s.Then, Values: map[string]runlog.Number{}}
 	for _, m := range s.Metrics {
 		v, found := last[m]
 		if path, inside := strings.CutPrefix(m, thenPrefix); inside {
@@ -76,7 +74,9 @@ func (s *Sweep) measure(r sweepRun, document []byte) (*sweepResult, error) {
 			if err := json.Unmarshal(document, &doc); err != nil {
 				return nil, fmt.Errorf("%s: the last command below then prints no JSON document: %w", r.dir, err)
 			}
-			v, found = at(doc, path)
+			if v, found = at(doc, path); !found {
+				return nil, cli.Usagef("%s: there is no number at %s in what the last command below then prints (kept in %s.log)", r.dir, path, r.dir)
+			}
 		}
 		if !found {
 			return nil, cli.Usagef("%s: there is no metric %s; the last evaluation has %s", r.dir, m, strings.Join(namesOf(last), ", "))
@@ -111,8 +111,12 @@ func at(doc any, path string) (float64, bool) {
 			return 0, false
 		}
 	}
-	v, ok := doc.(float64)
-	return v, ok
+	var v runlog.Number // or the name of one that is not finite
+	raw, err := json.Marshal(doc)
+	if err != nil || doc == nil || v.UnmarshalJSON(raw) != nil {
+		return 0, false
+	}
+	return float64(v), true
 }
 
 func (x *sweepResult) save(r sweepRun) error {

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"sort"
+	"strings"
 )
 
 // Metrics are named numbers of one step or evaluation. NaN and infinities are
@@ -67,6 +68,18 @@ type Number float64
 // MarshalJSON writes the number.
 func (n Number) MarshalJSON() ([]byte, error) { return []byte(number(float64(n))), nil }
 
+// UnmarshalJSON reads what MarshalJSON writes.
+func (n *Number) UnmarshalJSON(b []byte) error {
+	if v, ok := special[strings.Trim(string(b), `"`)]; ok && b[0] == '"' {
+		*n = Number(v)
+		return nil
+	}
+	return json.Unmarshal(b, (*float64)(n))
+}
+
+// special are the names of numbers that JSON does not have.
+var special = map[string]float64{"NaN": math.NaN(), "Infinity": math.Inf(1), "-Infinity": math.Inf(-1)}
+
 // Numbers converts a list.
 func Numbers(v []float64) []Number {
 	n := make([]Number, len(v))
@@ -103,7 +116,6 @@ func (l *Line) UnmarshalJSON(b []byte) error {
 	*l = Line{Step: int(step), Event: event, Values: Metrics{}}
 	delete(m, "step")
 	delete(m, "event")
-	special := map[any]float64{"NaN": math.NaN(), "Infinity": math.Inf(1), "-Infinity": math.Inf(-1)}
 	for n, v := range m {
 		switch v := v.(type) {
 		case float64:
