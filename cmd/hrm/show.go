@@ -125,7 +125,7 @@ func findTasks(verb, arg string) (tasks []*arc.Task, warnings []string, err erro
 	if exists(arg) {
 		c, err := arc.Load(arg)
 		if err != nil {
-			return nil, nil, command.Instead(err, "show", arg, command.ARCTasks)
+			return nil, nil, command.Instead(err, verb, arg, command.ARCTasks)
 		}
 		for i := range c.Tasks {
 			tasks = append(tasks, &c.Tasks[i])

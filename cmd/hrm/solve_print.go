@@ -118,10 +118,12 @@ func (o *solveOptions) checkOut() (err error) {
 // answers are known, the score; or the document of --json.
 func (o *solveOptions) write(s *cli.Streams, v *solving) error {
 	var notes []string
+	var submission, picture string
 	if o.out != "" && v.answered() > 0 {
 		if err := writeSubmission(o.out, v.submission()); err != nil {
 			return err
 		}
+		submission = o.out
 		notes = append(notes, did(o.replaces)+" "+o.out)
 		var sheets []*arc.Sheet
 		for _, d := range v.done {
@@ -137,11 +139,12 @@ func (o *solveOptions) write(s *cli.Streams, v *solving) error {
 		case err != nil:
 			return fmt.Errorf("write picture %s: %w", o.pictureFile, err)
 		default:
+			picture = o.pictureFile
 			notes = append(notes, did(o.replacesPicture)+" "+o.pictureFile)
 		}
 	}
 	if o.json {
-		return v.writeJSON(s.Out, o)
+		return v.writeJSON(s.Out, submission, picture)
 	}
 	for _, n := range notes {
 		fmt.Fprintln(s.Out, n)
@@ -201,10 +204,11 @@ type solveTaskDoc struct {
 	Result  []voting.TestResult `json:"result"`
 }
 
-func (v *solving) writeJSON(w io.Writer, o *solveOptions) error {
+// writeJSON prints the document, with the files that were written, "" for none.
+func (v *solving) writeJSON(w io.Writer, submission, picture string) error {
 	doc := solveDoc{
 		Settings: v.settings, Kernel: v.team.choices[0].Backend.Name(), Threads: v.team.choices[0].Backend.Threads(),
-		Parallel: len(v.team.choices), Work: v.work.dir, Interrupted: v.interrupted, Submission: o.out, Picture: o.pictureFile,
+		Parallel: len(v.team.choices), Work: v.work.dir, Interrupted: v.interrupted, Submission: submission, Picture: picture,
 	}
 	results := v.results()
 	for i, t := range v.tasks {

@@ -14,6 +14,7 @@ import (
 	"deeploop/internal/command"
 	"deeploop/internal/kernel/pick"
 	"deeploop/internal/runlog"
+	"deeploop/internal/wording"
 )
 
 // team are the backends that answer tasks side by side.
@@ -89,7 +90,7 @@ func (v *solving) announce(w io.Writer) {
 			left++
 		}
 	}
-	how := fmt.Sprintf("%d steps", v.settings.Train.Steps)
+	how := wording.Count(v.settings.Train.Steps, "step")
 	if n := v.settings.Models; n > 1 {
 		how = fmt.Sprintf("%d models of %s", n, how)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,7 +14,11 @@ import (
 
 	"deeploop/arc"
 	"deeploop/augment"
+	"deeploop/hrm/solve"
 	"deeploop/internal/cli"
+	"deeploop/internal/files"
+	"deeploop/internal/kernel/pick"
+	"deeploop/internal/kernel/ref"
 	"deeploop/voting"
 )
 
@@ -263,12 +268,48 @@ func TestSolveFromACheckpoint(t *testing.T) {
 	}
 }
 
+// Several may begin in one folder at a time, and one that was killed while it
+// began is in nobody's way.
+func TestSolveBeginsInOneFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.Mkdir("w", 0o755))
+	writeFile(t, "w/"+files.TempPrefix+"1-1", "")
+	_, errs := ok(t, strings.Replace(solveTiny, "--steps 3", "--steps 1", 1)+"halo --models 1 --work w")
+	require.Contains(t, errs, "1 task, 1 step each")
+	require.Contains(t, errs, "step 1 (100%")
+	settings := solve.Defaults()
+	for range 20 {
+		require.NoError(t, os.RemoveAll("x"))
+		ended := make(chan error)
+		for range 4 {
+			go func() { _, err := openWork("x", settings, nil); ended <- err }()
+		}
+		for range 4 {
+			require.NoError(t, <-ended)
+		}
+	}
+}
+
+// The document names the files that were written and no others.
+func TestSolveNamesWhatItWrote(t *testing.T) {
+	t.Chdir(t.TempDir())
+	o := &solveOptions{out: "o.json", pictureFile: "o.png", json: true}
+	task := sampleTask(t, "halo")
+	v := &solving{tasks: []*arc.Task{task}, done: []*solved{{task: task}}, team: &team{choices: []pick.Choice{{Backend: ref.New(1)}}}, work: &work{"w"}}
+	var out strings.Builder
+	require.NoError(t, o.write(&cli.Streams{Out: &out, Err: io.Discard}, v))
+	require.NoFileExists(t, "o.json")
+	require.NotContains(t, out.String(), "o.json")
+	require.NotContains(t, out.String(), "o.png")
+}
+
 // The caller's mistakes are sentences and code 2, before any work.
 func TestSolveRefusals(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "bad.json", `{"train": [{"input": [[1,2],[3]], "output": [[1]]}], "test": [{"input": [[1]]}]}`)
 	writeFile(t, "cut.json", `{"train": [{"input`)
 	writeFile(t, "list.txt", "nobody\n")
+	writeFile(t, "null.json", "null")
 	writeFile(t, "notes.png", "mine")
 	require.NoError(t, os.Mkdir("empty", 0o755))
 	sampleFile(t, "halo", "x/same.json", nil)
@@ -297,14 +338,15 @@ func TestSolveRefusals(t *testing.T) {
 		"halo --out notes.json":      "notes.png exists and is no PNG picture",
 		"halo --out none/a.json":     "cannot be written",
 		"halo --work foreign":        "no work folder",
-		"halo --work list.txt":       "list.txt",
+		"halo --work list.txt":       "--work list.txt is a file",
 		"halo --color blue":          "expected auto, always or never",
 		"halo --preset x":            "preset is x",
 		"halo --num-heads 3":         "(chosen at --num-heads)",
 		"halo --data d":              "--data means nothing to hrm solve",
 		"halo --keep 3":              "--keep means nothing to hrm solve",
 		"halo --all-weights":         "needs --checkpoint",
-		"halo --checkpoint list.txt": "checkpoint",
+		"halo --checkpoint list.txt": "list.txt is no file of one",
+		"null.json":                  "solve: null.json holds text",
 		"halo --threads -2":          "threads is -2",
 		"halo --global-batch-size 9999999 --kernel ref": "of memory",
 	} {

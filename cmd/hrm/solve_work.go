@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"deeploop/arc"
@@ -59,6 +60,9 @@ func openWork(dir string, s solve.Settings, ck *solve.Checkpoint) (*work, error)
 		sum := sha256.Sum256(raw)
 		dir = filepath.Join(filepath.FromSlash(solveFolder), hex.EncodeToString(sum[:6]))
 	}
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return nil, cli.Usagef("solve: --work %s is a file, expected a folder, or a name for a new one", dir)
+	}
 	path := filepath.Join(dir, settingsFile)
 	old, err := os.ReadFile(path)
 	switch {
@@ -69,7 +73,7 @@ func openWork(dir string, s solve.Settings, ck *solve.Checkpoint) (*work, error)
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, cli.Usagef("solve: open work folder: %w", err)
 	}
-	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
+	if foreign(dir) {
 		return nil, cli.Usagef("solve: %s is not empty and no work folder of hrm solve; choose another --work", dir)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -79,6 +83,15 @@ func openWork(dir string, s solve.Settings, ck *solve.Checkpoint) (*work, error)
 		return nil, fmt.Errorf("solve: write work folder: %w", err)
 	}
 	return &work{dir}, nil
+}
+
+// foreign reports that a folder without settings holds something else than what
+// another process is writing just now, or was when it was killed.
+func foreign(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		return e.Name() != settingsFile && !strings.HasPrefix(e.Name(), files.TempPrefix)
+	})
 }
 
 // keptTask is the file of a finished task.

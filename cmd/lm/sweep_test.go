@@ -84,7 +84,7 @@ func TestSweep(t *testing.T) {
 func TestSweepMistakes(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for text, want := range map[string]string{
-		"":                               "there are no settings",
+		"\n":                             "the file is empty",
 		"metrics: [loss]\n":              "there are no settings",
 		"metrics: [loss]\nsetings: []\n": "setings",
 		"settings: [{name: a}]\n":        "metrics is empty",

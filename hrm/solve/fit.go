@@ -98,14 +98,13 @@ func (f *fit) train(ctx context.Context) error {
 				d.row(f.rows, i)
 			}
 		}
-		progress := f.budget.progress(l.StepsDone)
-		setRates(l, f.Train, l.StepsDone, progress)
+		setRates(l, f.Train, l.StepsDone, f.budget.progress(l.StepsDone))
 		m, err := l.Step(f.rows)
 		if err != nil {
 			return fmt.Errorf("step %d: %w; a smaller --lr may help", l.StepsDone+1, err)
 		}
 		f.recent.add(m, len(f.rows.IDs))
-		f.report(f.state(progress))
+		f.report(f.state(f.budget.progress(l.StepsDone)))
 	}
 	if end == "" {
 		end = EndTime

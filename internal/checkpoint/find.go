@@ -59,6 +59,7 @@ func Find(path string, which Choice) (string, error) {
 		if whose := foreign(file); whose != "" {
 			return "", badf("find checkpoint: %s is %s, not a checkpoint of this program; hrm import makes a run of one of HRM, lm import of what lm export wrote", file, whose)
 		}
+		return "", badf("find checkpoint: %s is no file of one (there is no %s beside it); name a run or a checkpoint's folder", file, stateFile)
 	}
 	return "", badf("find checkpoint: %s holds none (looked for %s, %s and %s)", path, stateFile, indexFile, Folder+"/"+indexFile)
 }
