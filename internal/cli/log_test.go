@@ -66,6 +66,8 @@ func TestMessagesAsJSON(t *testing.T) {
 		got = append(got, m.Level+" "+m.Msg)
 	}
 	require.Equal(t, []string{"INFO kernel ref", "WARN file a\x1bb is odd", "INFO one", "INFO two", "INFO request", "ERROR broken"}, got)
+	_, _, errs = said("say", "--nonsense", "--log-format", "json")
+	require.True(t, json.Valid([]byte(errs)), errs)
 	_, _, errs = said("say", "--log-format", "json", "--nonsense")
 	require.True(t, json.Valid([]byte(errs)), errs)
 }

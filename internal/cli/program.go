@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -23,6 +24,9 @@ func Run(root *cobra.Command, args []string, s *Streams) int {
 	root.SetArgs(args)
 	err := root.Execute()
 	if err != nil {
+		if s.log != nil && (slices.Contains(args, "--log-format=json") || strings.Contains("\n"+strings.Join(args, "\n")+"\n", "\n--log-format\njson\n")) {
+			s.log.json = true // also where it stands behind a flag that is wrong
+		}
 		if text := err.Error() + missing(err); s.JSON() {
 			s.Log().Error(text)
 		} else {
