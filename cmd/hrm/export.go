@@ -110,9 +110,13 @@ func exportRun(s *cli.Streams, o exportOptions) error {
 	if err != nil {
 		return err
 	}
-	text, err := exportConfig(c, e, fmt.Sprintf("%s: configuration of %s, written by %s", hrm.Mark, filepath.Base(o.out), programName()))
+	text, err := exportConfig(c, e, configPrefix+filepath.Base(o.out)+", written by "+programName())
 	if err != nil {
 		return err
+	}
+	if other := describedBy(beside, text); other != "" && other != filepath.Base(o.out) && !o.force {
+		return cli.Usagef("export: %s says how %s is to be run, and %s is to be run in another way; choose another folder, or --force to replace it",
+			beside, filepath.Join(filepath.Dir(o.out), other), o.out)
 	}
 	if err := os.MkdirAll(filepath.Dir(o.out), 0o755); err != nil {
 		return fmt.Errorf("export: %w", err)
@@ -139,6 +143,28 @@ func exportRun(s *cli.Streams, o exportOptions) error {
 		fmt.Fprintf(s.Out, "H_init and L_init are rounded to bfloat16, as the reference computes (by at most %.2g; --forward-dtype float32 keeps them)\n", rounded)
 	}
 	return nil
+}
+
+// configPrefix begins the comment of a configuration, before the name of the
+// file of weights.
+const configPrefix = hrm.Mark + ": configuration of "
+
+// describedBy returns which file of weights, if it is still there, needs the
+// configuration at path and could not be used with this one in its place; ""
+// where there is none.
+func describedBy(path string, text []byte) string {
+	raw, err := files.Read(path, 1<<20)
+	if err != nil {
+		return ""
+	}
+	comment, body, _ := strings.Cut(string(raw), "\n")
+	_, newBody, _ := strings.Cut(string(text), "\n")
+	name, found := strings.CutPrefix(comment, "# "+configPrefix)
+	name, _, _ = strings.Cut(name, ", written by ")
+	if !found || body == newBody || filepath.Base(name) != name || !exists(filepath.Join(filepath.Dir(path), name)) {
+		return ""
+	}
+	return name
 }
 
 // exportConfig is the configuration for whoever reads the weights.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -73,6 +74,16 @@ func TestExportAndImport(t *testing.T) {
 	require.NoError(t, os.WriteFile("other/all_config.yaml", []byte("arch: {}\n"), 0o644))
 	require.Contains(t, fails(t, 2, "export --run runs/a --out other/step_6"), "all_config.yaml")
 	ok(t, "export --run runs/a --out ref/step_6") // its own is replaced
+
+	// One configuration serves the checkpoints of one run, not another model's.
+	ok(t, "export --run runs/a --out ref/step_8")
+	config := readFile(t, "ref/all_config.yaml")
+	ok(t, trainTiny+"--steps 6 --H-cycles 3 --run runs/other")
+	msg := fails(t, 2, "export --run runs/other --out ref/step_9")
+	require.Contains(t, msg, "says how "+filepath.FromSlash("ref/step_8")+" is to be run")
+	require.Equal(t, config, readFile(t, "ref/all_config.yaml"))
+	require.NoFileExists(t, "ref/step_9")
+	ok(t, "export --run runs/other --out ref/step_9 --force")
 }
 
 func TestImportAsksForWhatTheTensorsDoNotShow(t *testing.T) {
