@@ -21,6 +21,7 @@ import (
 	"deeploop/internal/cli"
 	"deeploop/internal/command"
 	"deeploop/internal/kernel"
+	"deeploop/internal/optim"
 	"deeploop/internal/runlog"
 	"deeploop/internal/tensorfile"
 	"deeploop/internal/train"
@@ -122,7 +123,11 @@ func importRun(ctx context.Context, s *cli.Streams, o importOptions, path string
 		return err
 	}
 	c.Kernel, c.Precision, c.Threads = choice.Backend.Name(), choice.Precision.String(), choice.Backend.Threads()
+	err = finiteWeights(choice.Backend, m)
 	choice.Backend.Close()
+	if err != nil {
+		return cli.Usagef("import %s: %w: the checkpoint is broken, take an earlier one", path, err)
+	}
 	if o.run == "" {
 		if o.run, err = command.NewRunFolder("imported", time.Now()); err != nil {
 			return err
@@ -144,6 +149,19 @@ func importRun(ctx context.Context, s *cli.Streams, o importOptions, path string
 	progress.End()
 	describeImport(s.Out, where, o, f, foreign, m)
 	return nil
+}
+
+// finiteWeights names the first tensor with a NaN or an infinity.
+func finiteWeights(b kernel.Backend, m *hrm.Model) error {
+	for _, p := range m.Params() {
+		if err := optim.Finite(b, "weight", p.Name, p.Data); err != nil {
+			return err
+		}
+	}
+	if m.PuzzleTable.Len() == 0 {
+		return nil
+	}
+	return optim.Finite(b, "task embedding", "puzzle_emb", m.PuzzleTable)
 }
 
 // openForeign opens a file of tensors. A folder is none, but may hold some.

@@ -86,6 +86,20 @@ func TestExportAndImport(t *testing.T) {
 	ok(t, "export --run runs/other --out ref/step_9 --force")
 }
 
+// What has a NaN is no model.
+func TestImportOfBrokenWeights(t *testing.T) {
+	workFolder(t)
+	ok(t, trainTiny+"--steps 1 --run runs/a")
+	ok(t, "export --run runs/a --format safetensors --out st/model.safetensors")
+	raw := []byte(readFile(t, "st/model.safetensors"))
+	copy(raw[len(raw)-4:], "\x00\x00\xc0\x7f")
+	require.NoError(t, os.WriteFile("st/model.safetensors", raw, 0o644))
+	msg := fails(t, 2, "import st/model.safetensors --run runs/b")
+	require.Contains(t, msg, "is NaN at element")
+	require.Contains(t, msg, "the checkpoint is broken")
+	require.NoDirExists(t, "runs/b")
+}
+
 func TestImportAsksForWhatTheTensorsDoNotShow(t *testing.T) {
 	workFolder(t)
 	ok(t, trainTiny+"--steps 2 --run runs/a")
