@@ -108,7 +108,7 @@ type phases struct {
 
 // time times one kind of work for about budget seconds.
 func (p *phases) time(ctx context.Context, what string, budget float64, one func() (profile.Timing, error)) (t timings, err error) {
-	p.progress.Doing("warming up for " + what)
+	p.progress.Doing("warming up (" + what + ")")
 	for range warmUps {
 		if ctx.Err() != nil {
 			return t, nil
