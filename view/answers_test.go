@@ -111,6 +111,18 @@ func TestVotesAreKeptForAFewFiles(t *testing.T) {
 	require.Equal(t, 3, calls["a/p.zst"])
 }
 
+// A damaged file is said to be left out; alone it is an error.
+func TestReportLeavesOutWhatIsDamaged(t *testing.T) {
+	o := Options{Answers: func(context.Context, string, string) (*Answers, error) { return nil, errors.New("cut short") }}
+	var b strings.Builder
+	cuts, err := serverOf(t, o, Item{Kind: KindTasks}, Item{Kind: KindAnswers, Path: "x/p.zst"}).Report(t.Context(), &b, ReportOptions{Tasks: 50})
+	require.NoError(t, err)
+	require.Len(t, cuts, 1)
+	require.Contains(t, cuts[0], "x/p.zst is left out: cut short")
+	_, err = serverOf(t, o, Item{Kind: KindAnswers, Path: "x/p.zst"}).Report(t.Context(), &b, ReportOptions{Tasks: 50})
+	require.ErrorContains(t, err, "cut short")
+}
+
 func TestReportIsOnePage(t *testing.T) {
 	hostile := `</script><script>alert(1)</script><!--`
 	o := Options{Version: hostile, Answers: func(context.Context, string, string) (*Answers, error) {

@@ -102,11 +102,14 @@ func (r *report) cut(format string, args ...any) {
 	}
 }
 
+// gather asks for everything. What cannot be read is left out and said, unless
+// that is all there is.
 func (r *report) gather() error {
 	var list struct{ Items []itemView }
 	if err := r.get("/api/items", &list); err != nil {
 		return err
 	}
+	var failed []error
 	for _, it := range list.Items {
 		r.doing("gathering " + it.Path)
 		var err error
@@ -120,12 +123,16 @@ func (r *report) gather() error {
 		case KindRun:
 			err = r.run(it, list.Items)
 		}
+		if stopped := r.ctx.Err(); stopped != nil {
+			return stopped
+		}
 		if err != nil {
-			return fmt.Errorf("report on %s: %w", it.Path, err)
+			failed = append(failed, fmt.Errorf("report on %s: %w", it.Path, err))
+			r.cut("%s is left out: %v", it.Path, err)
 		}
-		if err := r.ctx.Err(); err != nil {
-			return err
-		}
+	}
+	if len(failed) > 0 && len(failed) == len(list.Items) {
+		return failed[0]
 	}
 	return nil
 }
