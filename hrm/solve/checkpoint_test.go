@@ -66,7 +66,9 @@ func TestFitFromACheckpoint(t *testing.T) {
 		settings.Train.Arch, settings.Init, settings.AllWeights = ck.Config.Arch, c.init, c.all
 		s := solver(t, settings)
 		s.Checkpoint = ck
-		r, err := s.plan(p, func(State) {}).fit(0)
+		plan, err := s.plan(p, func(State) {})
+		require.NoError(t, err)
+		r, err := plan.fit(0)
 		require.NoError(t, err)
 		m := r.learner.Model
 		require.Equal(t, (1+len(r.views))*m.Config.PuzzleEmbDim, m.PuzzleTable.Len())

@@ -11,7 +11,7 @@ import (
 	"deeploop/voting"
 )
 
-// fit is one of its models.
+// fit is one of the models of a run.
 type fit struct {
 	*run
 	number  int
@@ -33,18 +33,8 @@ func (r *run) fit(i int) (*fit, error) {
 	if r.Limit > 0 {
 		f.budget.limit = max(1, r.Limit*time.Duration(i+1)/time.Duration(r.Models)-now.Sub(r.begun))
 	}
-	c := r.Train
+	c := r.config
 	c.Seed = f.seed
-	if r.Checkpoint != nil {
-		if err := r.Checkpoint.holds(r.problem); err != nil {
-			return nil, err
-		}
-	}
-	c.GlobalBatchSize = r.answers.Batch
-	c.Arch.SeqLen, c.Arch.VocabSize, c.Arch.NumPuzzleIdentifiers = r.side*r.side, augment.VocabSize, len(r.views)+1
-	if err := c.CheckTraining(r.Act, r.Memory); err != nil {
-		return nil, err
-	}
 	m, err := r.model(c)
 	if err != nil {
 		return nil, err
@@ -54,7 +44,6 @@ func (r *run) fit(i int) (*fit, error) {
 	}
 	f.learner.Frozen = r.Checkpoint != nil && !r.AllWeights
 	f.rows = hrm.NewRows(c.GlobalBatchSize, c.Arch.SeqLen)
-	r.answers.Parameters = c.Arch.NumParams()
 	return f, nil
 }
 
@@ -115,7 +104,7 @@ func (f *fit) train(ctx context.Context) error {
 	a := &f.answers
 	a.End, a.Steps, a.TrainSeconds = end, a.Steps+l.StepsDone, a.TrainSeconds+f.Now().Sub(f.budget.begun).Seconds()
 	a.Loss, a.Cells, a.Exact = a.Loss+f.recent.loss, a.Cells+f.recent.cells.mean(), a.Exact+f.recent.exact.mean()
-	f.fits++
+	a.Models++
 	return nil
 }
 

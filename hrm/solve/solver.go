@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"deeploop/arc"
+	"deeploop/augment"
+	"deeploop/hrm"
 	"deeploop/internal/kernel"
 	"deeploop/internal/rng"
 	"deeploop/voting"
@@ -45,7 +47,10 @@ func (s *Solver) Solve(ctx context.Context, p *Problem, report func(State)) (*An
 	if report == nil {
 		report = func(State) {}
 	}
-	r := s.plan(p, report)
+	r, err := s.plan(p, report)
+	if err != nil {
+		return nil, fmt.Errorf("solve %s: %w", p.ID, err)
+	}
 	for i := range s.Models {
 		f, err := r.fit(i)
 		if err == nil {
@@ -69,6 +74,7 @@ type run struct {
 	*Solver
 	problem *Problem
 	begun   time.Time
+	config  hrm.TrainConfig // of every model, but for the seed
 	side    int
 	views   []View
 	ballots ballots
@@ -76,14 +82,22 @@ type run struct {
 	counter *voting.Counter
 	report  func(State)
 	answers Answers // sums over the models, until end
-	fits    int     // models that voted
 }
 
 // plan decides all that does not depend on a model.
-func (s *Solver) plan(p *Problem, report func(State)) *run {
-	r := &run{Solver: s, problem: p, begun: s.Now(), side: p.canvas(s.Margin), views: p.views(s.Settings), report: report}
+func (s *Solver) plan(p *Problem, report func(State)) (*run, error) {
+	r := &run{Solver: s, problem: p, begun: s.Now(), config: s.Train, side: p.canvas(s.Margin), views: p.views(s.Settings), report: report}
 	if s.Checkpoint != nil {
+		if err := s.Checkpoint.holds(p); err != nil {
+			return nil, err
+		}
 		r.side = s.Checkpoint.Side
+	}
+	c := &r.config
+	c.GlobalBatchSize = s.batch(r.side)
+	c.Arch.SeqLen, c.Arch.VocabSize, c.Arch.NumPuzzleIdentifiers = r.side*r.side, augment.VocabSize, len(r.views)+1
+	if err := c.CheckTraining(s.Act, s.Memory); err != nil {
+		return nil, err
 	}
 	r.painter = newPainter(r.side)
 	r.ballots = p.ballots(r.views, r.side, s.Votes, rng.NewStream(uint64(s.Train.Seed), "ballots").Rand)
@@ -92,15 +106,14 @@ func (s *Solver) plan(p *Problem, report func(State)) *run {
 		task.Test = append(task.Test, arc.Pair{Input: g})
 	}
 	r.counter = voting.NewCounter([]arc.Task{task}, counted(r.ballots.list), r.side, 1)
-	r.answers = Answers{ID: p.ID, Side: r.side, Batch: s.batch(r.side), Identifiers: len(r.views)}
-	return r
+	r.answers = Answers{ID: p.ID, Side: r.side, Batch: c.GlobalBatchSize, Parameters: c.Arch.NumParams(), Identifiers: len(r.views)}
+	return r, nil
 }
 
 // end is what came of all models.
 func (r *run) end() *Answers {
 	a := &r.answers
-	a.Models = r.fits
-	n := float64(r.fits)
+	n := float64(a.Models)
 	a.Loss, a.Cells, a.Exact = a.Loss/n, a.Cells/n, a.Exact/n
 	a.Tests = testsOf(r.counter.Votes().Tasks[0])
 	a.Seconds = r.Now().Sub(r.begun).Seconds()

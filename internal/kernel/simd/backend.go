@@ -30,6 +30,9 @@ const (
 	AMX      Level = C.DL_AMX
 )
 
+// vecAVX512 is the level of kernels that are no products without AVX512_BF16.
+const vecAVX512 = C.DL_AVX512
+
 // Levels lists all levels, slowest first.
 var Levels = []Level{Portable, AVX2, AVX512, AMX}
 
@@ -60,7 +63,7 @@ type Backend struct {
 	threads int
 	pool    *C.dl_pool
 	bf16    C.int // engine for products of bf16 (tests set others)
-	vec     C.int // level of the other kernels (tests set others)
+	vec     C.int // level of the other kernels (tests set vecAVX512)
 
 	// scratch holds the packed copy of a weight that was asked for once; see
 	// Backend.pack.

@@ -22,6 +22,7 @@
 //	vec_c.c          #include "isa_c.h"       then #include "vec_all.h"
 //	vec_avx2.c       #include "isa_avx2.h"    then the bodies, then "isa_end.h"
 //	vec_avx512.c     #include "isa_avx512.h"  then the bodies, then "isa_end.h"
+//	vec_avx512bf16.c those on bf16 once more, for processors with AVX512_BF16
 //
 // System headers and pool.h come before the isa header, because everything
 // after it is compiled for that instruction set. Files for x86 are wrapped in
@@ -35,6 +36,7 @@
 //   - a*b+c is two roundings everywhere (-std=c11 in GCC, a pragma of isa.h in
 //     Clang); a fused one is asked for by name (vfma).
 //   - Nobody touches MXCSR: denormals, rounding and exceptions stay as Go has them.
+//     (Instructions of AVX512_BF16 take and give 0 for denormals all the same.)
 //   - A result may depend on the sizes and on the number of threads, never on
 //     which thread ran which chunk: chunks write disjoint memory, and partial
 //     sums are added in the order of their chunk numbers.
