@@ -56,6 +56,10 @@ answered --minutes after it was begun; --steps counts training steps instead,
 and then the same seed, kernel and thread count give the same answers. Test
 outputs in a file are used for the score at the end and for nothing else.
 
+Several models (--models) are trained one after the other and all vote. Copies
+with shuffled colours (--colors) vote where the model could learn them: where a
+rule names colours it cannot.
+
 With --checkpoint only the embeddings of the new task are fitted; --all-weights
 fits everything, at the rate it was trained with unless --lr says another. The
 checkpoint decides about model and canvas.
@@ -84,7 +88,7 @@ func (o *solveOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.solve.Init, "init", o.solve.Init, "with --checkpoint: new task embeddings start at the mean of the trained ones, or at zeros")
 	f.StringVar(&o.tasks, "tasks", "", "`FILE` with the ids of the tasks to answer, one a line (default all)")
 	f.IntVar(&o.parallel, "parallel", 0, "tasks at a time, which share the threads; 0 is one for every "+fmt.Sprint(threadsPerTask)+" threads")
-	f.IntVar(&o.solve.Models, "models", o.solve.Models, "train so many models one after the other, each in its part of the time, and let all vote")
+	f.IntVar(&o.solve.Models, "models", o.solve.Models, "train at most so many models one after the other, each in its part of the time, and let all vote; one that is not through with learning goes on in the next part")
 	f.IntVar(&o.solve.Votes, "votes", o.solve.Votes, "augmented copies of each test input that vote")
 	f.StringSliceVar(&o.solve.Colors, "colors", o.solve.Colors, "colours of the task, each way with embeddings of its own: keep, free (shuffle those that some demonstration lacks), any (shuffle all)")
 	f.BoolVar(&o.solve.Turns, "turns", o.solve.Turns, "turn and flip the task, each way with embeddings of its own")

@@ -20,10 +20,25 @@ func showAnswers(w io.Writer, d *solved, text arc.TextOptions) error {
 	return arc.WriteSheetText(w, d.sheet(false), text)
 }
 
+// treatmentsText tells treatments of colours apart, where there are several:
+// what shuffling leaves learnable says whether the rule names colours.
+func treatmentsText(a *solve.Answers) string {
+	if len(a.Treatments) < 2 {
+		return ""
+	}
+	var parts []string
+	for _, t := range []solve.Treatment{solve.Keep, solve.Free, solve.Any, solve.Copied} {
+		if share, drawn := a.Treatments[t]; drawn {
+			parts = append(parts, fmt.Sprintf("%s %.0f%%", t, 100*share))
+		}
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}
+
 // sheet draws a task's attempts, after its demonstrations where asked for.
 func (d *solved) sheet(demonstrations bool) *arc.Sheet {
 	a := d.answers
-	title := fmt.Sprintf("%s: %d steps in %.0f s, %.0f%% of training grids right", d.task.Title(), a.Steps, a.TrainSeconds, 100*a.Exact)
+	title := fmt.Sprintf("%s: %d steps in %.0f s, %.0f%% of training grids right%s", d.task.Title(), a.Steps, a.TrainSeconds, 100*a.Exact, treatmentsText(a))
 	if d.kept {
 		title += ", answered before"
 	}

@@ -92,7 +92,7 @@ func (v *solving) announce(w io.Writer) {
 	}
 	how := wording.Count(v.settings.Train.Steps, "step")
 	if n := v.settings.Models; n > 1 {
-		how = fmt.Sprintf("%d models of %s", n, how)
+		how = fmt.Sprintf("up to %d models of %s", n, how)
 	}
 	if v.settings.Train.Steps == 0 {
 		how = minutesText(v.settings.Limit)

@@ -56,7 +56,7 @@ func TestSolveATask(t *testing.T) {
 		require.Contains(t, out, want)
 	}
 	require.True(t, strings.HasPrefix(errs, "kernel ref"), errs)
-	require.Contains(t, errs, "1 task, 3 models of 3 steps each")
+	require.Contains(t, errs, "1 task, up to 3 models of 3 steps each")
 	sub, err := voting.ParseSubmission([]byte(readFile(t, "answer.json")))
 	require.NoError(t, err)
 	require.Len(t, sub, 1)
@@ -140,7 +140,7 @@ func TestSolveAFolder(t *testing.T) {
 	require.Contains(t, errs, "package.json")
 	require.Contains(t, errs, "broken.json")
 	require.NotContains(t, errs, "notes.txt")
-	require.Contains(t, errs, "2 tasks, 3 models of 3 steps each")
+	require.Contains(t, errs, "2 tasks, up to 3 models of 3 steps each")
 	require.NotContains(t, out, "mirror-sideways")
 	sub, err := voting.ParseSubmission([]byte(readFile(t, "all.json")))
 	require.NoError(t, err)

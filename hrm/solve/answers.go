@@ -24,11 +24,14 @@ type Answers struct {
 	// Loss is the token loss of a row over the last steps, Cells the share of
 	// cells right and Exact that of rows all right, of those that halted; means
 	// over the models.
-	Loss         float64 `json:"loss"`
-	Cells        float64 `json:"cells"`
-	Exact        float64 `json:"exact"`
-	TrainSeconds float64 `json:"train_seconds"`
-	Seconds      float64 `json:"seconds"` // with model and votes
+	Loss  float64 `json:"loss"`
+	Cells float64 `json:"cells"`
+	Exact float64 `json:"exact"`
+	// Treatments is Exact for each treatment of colours, over the models that
+	// trained on it.
+	Treatments   map[Treatment]float64 `json:"treatments"`
+	TrainSeconds float64               `json:"train_seconds"`
+	Seconds      float64               `json:"seconds"` // with model and votes
 }
 
 // Test is the answers to one test input.

@@ -11,28 +11,30 @@ import (
 	"deeploop/voting"
 )
 
-// fit is one of the models of a run.
+// fit is one of the models of a run. It has a part of the time, and goes on in
+// the next one while it has not learned its demonstrations.
 type fit struct {
 	*run
-	number  int
 	seed    int
 	learner *hrm.Learner
 	rows    hrm.Rows
-	budget  budget
+	drawn   demonstrations
 	recent  recent
+
+	first     int // part it began in, 0 to Models-1
+	part      int // at work
+	budget    budget
+	before    int           // steps made before this part
+	batchTime time.Duration // that a batch of ballots took
 }
 
 // modelSeeds is how far the seeds of a problem's models are apart.
 const modelSeeds = 1000003
 
-// fit builds model number i, which has its part of the time.
+// fit builds the model that begins in part i.
 func (r *run) fit(i int) (*fit, error) {
-	f := &fit{run: r, number: i, seed: r.Train.Seed + i*modelSeeds}
-	now := r.Now()
-	f.budget = budget{steps: r.Train.Steps, limit: r.Limit, now: r.Now, begun: now}
-	if r.Limit > 0 {
-		f.budget.limit = max(1, r.Limit*time.Duration(i+1)/time.Duration(r.Models)-now.Sub(r.begun))
-	}
+	f := &fit{run: r, first: i, seed: r.Train.Seed + i*modelSeeds, recent: recent{of: map[Treatment]*share{}}}
+	f.begin(i)
 	c := r.config
 	c.Seed = f.seed
 	m, err := r.model(c)
@@ -44,17 +46,26 @@ func (r *run) fit(i int) (*fit, error) {
 	}
 	f.learner.Frozen = r.Checkpoint != nil && !r.AllWeights
 	f.rows = hrm.NewRows(c.GlobalBatchSize, c.Arch.SeqLen)
+	f.drawn = demonstrations{r.problem.Demos, r.views, r.open, r.painter, rng.NewStream(uint64(f.seed), "demonstrations").Rand}
 	return f, nil
 }
 
-// trainAndVote uses the model up.
-func (f *fit) trainAndVote(ctx context.Context) error {
-	defer f.learner.Segment.Close()
-	if err := f.train(ctx); err != nil {
-		return err
+// begin gives the model part i of the time.
+func (f *fit) begin(i int) {
+	now := f.Now()
+	f.part, f.budget = i, budget{steps: f.Train.Steps, limit: f.Limit, now: f.Now, begun: now}
+	if f.Limit > 0 {
+		f.budget.limit = max(1, f.Limit*time.Duration(i+1)/time.Duration(f.Models)-now.Sub(f.run.begun))
 	}
-	return f.vote(ctx)
+	if f.learner != nil {
+		f.before = f.learner.StepsDone
+	}
 }
+
+func (f *fit) close() { f.learner.Segment.Close() }
+
+// done is how many steps this part has made.
+func (f *fit) done() int { return f.learner.StepsDone - f.before }
 
 func (s *Solver) model(c hrm.TrainConfig) (*hrm.Model, error) {
 	if s.Checkpoint != nil {
@@ -73,8 +84,7 @@ func (f *fit) train(ctx context.Context) error {
 	}
 	l := f.learner
 	end := ""
-	d := demonstrations{f.problem.Demos, f.views, f.painter, rng.NewStream(uint64(f.seed), "demonstrations").Rand}
-	for f.budget.more(l.StepsDone) {
+	for f.budget.more(f.done()) {
 		if err := ctx.Err(); err != nil {
 			if l.StepsDone == 0 {
 				return err
@@ -84,47 +94,51 @@ func (f *fit) train(ctx context.Context) error {
 		}
 		for i, halted := range l.Carry.Halted {
 			if halted {
-				d.row(f.rows, i)
+				f.drawn.row(f.rows, i)
 			}
 		}
-		setRates(l, f.Train, l.StepsDone, f.budget.progress(l.StepsDone))
+		setRates(l, f.Train, l.StepsDone, f.budget.progress(f.done()))
 		m, err := l.Step(f.rows)
 		if err != nil {
 			return fmt.Errorf("step %d: %w; a smaller --lr may help", l.StepsDone+1, err)
 		}
 		f.recent.add(m, len(f.rows.IDs))
-		f.report(f.state(f.budget.progress(l.StepsDone)))
+		f.recent.rows(l, f.views)
+		f.report(f.state(f.answers.Steps+f.done(), f.budget.progress(f.done())))
 	}
 	if end == "" {
 		end = EndTime
-		if l.StepsDone == f.budget.steps {
+		if f.done() == f.budget.steps {
 			end = EndSteps
 		}
 	}
 	a := &f.answers
-	a.End, a.Steps, a.TrainSeconds = end, a.Steps+l.StepsDone, a.TrainSeconds+f.Now().Sub(f.budget.begun).Seconds()
-	a.Loss, a.Cells, a.Exact = a.Loss+f.recent.loss, a.Cells+f.recent.cells.mean(), a.Exact+f.recent.exact.mean()
-	a.Models++
+	a.End, a.Steps, a.TrainSeconds = end, a.Steps+f.done(), a.TrainSeconds+f.Now().Sub(f.budget.begun).Seconds()
 	return nil
 }
 
-func (f *fit) state(progress float64) State {
-	progress = (float64(f.number) + progress) / float64(f.Models)
-	return State{Step: f.answers.Steps + f.learner.StepsDone, Progress: progress, Loss: f.recent.loss, Cells: f.recent.cells.mean(), Exact: f.recent.exact.mean()}
+// state is the run's after so many steps of all models, this far in the part.
+func (f *fit) state(step int, progress float64) State {
+	progress = (float64(f.part) + progress) / float64(f.Models)
+	return State{Step: step, Progress: progress, Loss: f.recent.loss, Cells: f.recent.cells.mean(), Exact: f.recent.exact.mean()}
 }
 
-// reserve measures what votes take, where time counts, and keeps as much free.
+// reserve keeps free what votes take, where time counts. It is measured before
+// the first step, as it uses the rows and states of a training up.
 func (f *fit) reserve() error {
 	if f.Limit == 0 {
 		return nil
 	}
-	begin := f.Now()
-	if err := f.predict(context.Background(), f.ballots.list[:min(len(f.ballots.list), len(f.rows.IDs))]); err != nil {
-		return err
+	rows, due := len(f.rows.IDs), len(f.ballots.of(f.open))
+	if f.batchTime == 0 {
+		begin := f.Now()
+		if err := f.predict(context.Background(), f.ballots.list[:min(len(f.ballots.list), rows)]); err != nil {
+			return err
+		}
+		f.batchTime = f.Now().Sub(begin)
 	}
-	batches := (len(f.ballots.list) + len(f.rows.IDs) - 1) / len(f.rows.IDs)
 	const safety = 1.2
-	need := time.Duration(safety * float64(batches) * float64(f.Now().Sub(begin)))
+	need := time.Duration(safety * float64((due+rows-1)/rows) * float64(f.batchTime))
 	f.budget.reserve = min(need, time.Duration(voteShare*float64(f.budget.limit)))
 	return nil
 }
@@ -150,40 +164,61 @@ func (f *fit) predict(ctx context.Context, ballots []ballot) error {
 	return err
 }
 
-// vote lets the ballots vote with the averaged weights, where they are kept,
-// until all have or time is up. The first batch always votes.
+// vote ends the model: the ballots of treatments that are not hopeless vote with
+// the averaged weights, where they are kept, until all have or time is up. The
+// first batch always votes.
 func (f *fit) vote(ctx context.Context) error {
-	l := f.learner
+	l, a := f.learner, &f.answers
+	a.Models++
+	a.Loss, a.Cells, a.Exact = a.Loss+f.recent.loss, a.Cells+f.recent.cells.mean(), a.Exact+f.recent.exact.mean()
+	for t, s := range f.recent.of {
+		f.shares[t] = append(f.shares[t], s.mean())
+	}
+	if f.recent.learned() { // later models are spared what this one could not learn
+		f.open = f.hopeful()
+	}
+	due := f.ballots.of(f.hopeful())
 	if l.EMA != nil {
 		l.EMA.Swap(l.Params)
 	}
-	for lo := 0; lo < len(f.ballots.list); {
+	for lo := 0; lo < len(due); {
 		if lo > 0 && (ctx.Err() != nil || f.budget.late()) {
 			break
 		}
-		hi := min(lo+len(f.rows.IDs), len(f.ballots.list))
-		if err := f.predict(context.Background(), f.ballots.list[lo:hi]); err != nil { // an interrupted training has answers too
+		hi := min(lo+len(f.rows.IDs), len(due))
+		if err := f.predict(context.Background(), due[lo:hi]); err != nil { // an interrupted training has answers too
 			return err
 		}
-		if err := f.counter.Add(f.ballotRows(lo, hi)); err != nil {
+		if err := f.counter.Add(f.ballotRows(due[lo:hi])); err != nil {
 			return err
 		}
 		lo = hi
-		state := f.state(1)
-		state.Step, state.Voted, state.Due = f.answers.Steps, f.number*len(f.ballots.list)+hi, f.Models*len(f.ballots.list)
+		state := f.state(a.Steps, 1)
+		state.Voted, state.Due = hi, len(due)
 		f.report(state)
 	}
 	return nil
 }
 
-// ballotRows reads what the model answered ballots [lo, hi), a row for each of
-// their votes.
-func (f *fit) ballotRows(lo, hi int) voting.Rows {
+// hopeful lists the views whose treatments are not hopeless.
+func (f *fit) hopeful() []int {
+	var views []int
+	for i, v := range f.views {
+		if !f.recent.hopeless(v.Treatment) {
+			views = append(views, i)
+		}
+	}
+	return views
+}
+
+// ballotRows reads what the model answered ballots, a row for each of their
+// votes.
+func (f *fit) ballotRows(ballots []ballot) voting.Rows {
 	t := f.side * f.side
 	var rows voting.Rows
 	tokens, answer := make([]uint8, t), make([]uint8, t)
 	seg := f.learner.Segment
-	for i, b := range f.ballots.list[lo:hi] {
+	for i, b := range ballots {
 		seg.Predicted(i, tokens)
 		var height, width int
 		if f.SizeRule {
@@ -193,8 +228,8 @@ func (f *fit) ballotRows(lo, hi int) voting.Rows {
 			}
 		}
 		read(answer, tokens, f.side, b, height, width)
-		for range f.ballots.times[lo+i] {
-			rows.Identifiers = append(rows.Identifiers, int32(lo+i)+1)
+		for range f.ballots.times[b.number] {
+			rows.Identifiers = append(rows.Identifiers, int32(b.number)+1)
 			rows.TestIndex = append(rows.TestIndex, int32(b.test))
 			rows.QHalt = append(rows.QHalt, float32(seg.Q.QHalt[i]))
 			rows.Preds = append(rows.Preds, answer...)

@@ -14,6 +14,7 @@ type Problem struct {
 	size  sizeRule
 	fixed [arc.NumColors]bool // colours that every demonstration has
 	used  [arc.NumColors]bool // colours of demonstrations and test inputs
+	named [arc.NumColors]bool // colours that an output has and its input lacks: the rule knows them
 }
 
 // NewProblem takes the demonstrations and test inputs of a task.
@@ -33,6 +34,12 @@ func NewProblem(t *arc.Task) *Problem {
 		for c := range has {
 			p.fixed[c] = p.fixed[c] && has[c]
 			p.used[c] = p.used[c] || has[c]
+		}
+		var given, asked [arc.NumColors]bool
+		mark(&given, d.Input)
+		mark(&asked, d.Output)
+		for c := range asked {
+			p.named[c] = p.named[c] || asked[c] && !given[c]
 		}
 	}
 	p.size = newSizeRule(p.Demos)

@@ -2,6 +2,7 @@ package solve
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"deeploop/arc"
 	"deeploop/augment"
@@ -39,13 +40,14 @@ func (p *painter) labels(dst []int32, g arc.Grid, row, col int) {
 type demonstrations struct {
 	demos []arc.Pair
 	views []View
+	open  []int // views to draw from
 	*painter
 	draw *rand.Rand
 }
 
 // row fills row i of a batch.
 func (d *demonstrations) row(dst hrm.Rows, i int) {
-	view := d.draw.IntN(len(d.views))
+	view := d.open[d.draw.IntN(len(d.open))]
 	pair := d.demos[d.draw.IntN(len(d.demos))]
 	a := d.views[view].draw(d.draw)
 	in, out := a.Apply(pair.Input), a.Apply(pair.Output)
@@ -62,12 +64,24 @@ type ballot struct {
 	test, view int
 	aug        augment.Augmentation
 	row, col   int // place on the canvas
+	number     int // in the list
 }
 
 // ballots are what votes, in order, and how many votes each has.
 type ballots struct {
 	list  []ballot
 	times []int
+}
+
+// of lists the ballots of some of the views, which are in order.
+func (b ballots) of(views []int) []ballot {
+	var some []ballot
+	for _, one := range b.list {
+		if _, found := slices.BinarySearch(views, one.view); found {
+			some = append(some, one)
+		}
+	}
+	return some
 }
 
 // triesPerBallot bounds the draws of a ballot that was not drawn before.
@@ -90,7 +104,9 @@ func (p *Problem) ballots(views []View, side, n int, draw *rand.Rand) ballots {
 				at, known := seen[b]
 				if !known {
 					seen[b] = len(all.list)
-					all.list, all.times = append(all.list, b), append(all.times, 1)
+					numbered := b
+					numbered.number = len(all.list)
+					all.list, all.times = append(all.list, numbered), append(all.times, 1)
 					break
 				}
 				if try == triesPerBallot-1 {

@@ -18,8 +18,9 @@ type Settings struct {
 	// 0 is none. Train.Steps, where not 0, ends the training earlier.
 	Limit time.Duration `json:"limit"`
 
-	// Models is how many are trained, one after the other and from seeds of
-	// their own, each for its part of Limit or for Train.Steps; all vote.
+	// Models is how many are trained at most, one after the other and from seeds
+	// of their own, each for its part of Limit or for Train.Steps; all vote. One
+	// that knows no treatment's demonstrations by then has the next part too.
 	Models int `json:"models"`
 
 	// Colors are the treatments of colours that get identifiers; see Treatment.

@@ -90,10 +90,9 @@ func TestSolveIsDeterministic(t *testing.T) {
 
 // A task of one colour that never changes is learned and answered.
 func TestSolveLearns(t *testing.T) {
-	grid := arc.Grid{Rows: 2, Cols: 2, Cells: []uint8{3, 3, 3, 3}}
-	task := &arc.Task{ID: "same", Train: []arc.Pair{{Input: grid, Output: grid}}, Test: []arc.Pair{{Input: grid}, {Input: grid}}}
-	s := tiny(150)
-	s.Colors, s.Train.LR = []string{"keep"}, 1e-2
+	task, s := learnable()
+	task.Test = append(task.Test, task.Test[0])
+	grid := task.Train[0].Output
 	a := answers(t, s, task)
 	require.Len(t, a.Tests, 2)
 	for _, test := range a.Tests {
@@ -132,36 +131,99 @@ func TestTimeEndsTheTraining(t *testing.T) {
 	require.Less(t, a.Tests[0].Votes, 20, "one batch")
 }
 
-// Several models share the time, differ, and all vote.
+// learnable is a task that a dozen steps learn.
+func learnable() (*arc.Task, Settings) {
+	grid := arc.Grid{Rows: 2, Cols: 2, Cells: []uint8{3, 3, 3, 3}}
+	s := tiny(150)
+	s.Colors, s.Train.LR = []string{"keep"}, 1e-2
+	return &arc.Task{ID: "same", Train: []arc.Pair{{Input: grid, Output: grid}}, Test: []arc.Pair{{Input: grid}}}, s
+}
+
+// Models that learn their demonstrations in their part of the time differ, and
+// all vote.
 func TestModelsVoteTogether(t *testing.T) {
-	task := sample(t, "halo")
-	s := tiny(3)
+	task, s := learnable()
 	one := answers(t, s, task)
 	s.Models = 3
 	all := answers(t, s, task)
 	require.Equal(t, 3, all.Models)
-	require.Equal(t, 9, all.Steps)
+	require.Equal(t, 450, all.Steps)
 	require.Equal(t, 3*one.Tests[0].Votes, all.Tests[0].Votes)
 	require.NotEqual(t, one.Loss, all.Loss, "models of other seeds")
 	require.Equal(t, all, answers(t, s, task))
 
-	s.Train.Steps, s.Limit = 0, time.Minute
-	timed, err := solver(t, s).Solve(t.Context(), NewProblem(task), nil)
-	require.NoError(t, err)
-	require.Equal(t, 3, timed.Models)
-	require.LessOrEqual(t, timed.Seconds, 62.0)
-
 	// Stopped while the second trains: both have voted.
 	ctx, cancel := context.WithCancel(t.Context())
-	s.Train.Steps, s.Limit = 3, 0
 	a, err := solver(t, s).Solve(ctx, NewProblem(task), func(st State) {
-		if st.Step == 4 {
+		if st.Step == 151 && st.Due == 0 {
 			cancel()
 		}
 	})
 	require.NoError(t, err)
 	require.Equal(t, EndInterrupt, a.End)
-	require.Equal(t, [2]int{2, 4}, [2]int{a.Models, a.Steps})
+	require.Equal(t, [2]int{2, 151}, [2]int{a.Models, a.Steps})
+}
+
+// A model that has not learned its demonstrations goes on, at the rates of a
+// new part, and votes once.
+func TestModelGoesOnUntilItHasLearned(t *testing.T) {
+	task := sample(t, "halo")
+	s := tiny(3)
+	one := answers(t, s, task)
+	s.Models = 3
+	a, err := solver(t, s).Solve(t.Context(), NewProblem(task), nil)
+	require.NoError(t, err)
+	require.Less(t, a.Exact, learnedShare)
+	require.Equal(t, [2]int{1, 9}, [2]int{a.Models, a.Steps})
+	require.Equal(t, one.Tests[0].Votes, a.Tests[0].Votes)
+	require.Less(t, a.Loss, one.Loss)
+
+	s.Train.Steps, s.Limit = 0, time.Minute
+	timed, err := solver(t, s).Solve(t.Context(), NewProblem(task), nil)
+	require.NoError(t, err)
+	require.Equal(t, 1, timed.Models)
+	require.Equal(t, EndTime, timed.End)
+	require.LessOrEqual(t, timed.Seconds, 62.0)
+	s.Models = 1
+	whole, err := solver(t, s).Solve(t.Context(), NewProblem(task), nil)
+	require.NoError(t, err)
+	require.InDelta(t, whole.Steps, timed.Steps, 2, "parts that do not vote leave their time for it to the next")
+
+	// It learns in its second part. Another has two more, where there are.
+	task, s = learnable()
+	for parts, models := range map[int]int{3: 1, 4: 2, 5: 2} {
+		s.Train.Steps, s.Models = 10, parts
+		a = answers(t, s, task)
+		require.Equal(t, [2]int{models, 10 * parts}, [2]int{a.Models, a.Steps})
+	}
+}
+
+// A treatment far behind the others is hopeless; of equals, and before anything
+// is right, none is.
+func TestHopeless(t *testing.T) {
+	r := recent{of: map[Treatment]*share{Keep: {90, 100}, Free: {10, 100}, Any: {1, 100}}}
+	require.Equal(t, []bool{false, false, true, true}, []bool{r.hopeless(Keep), r.hopeless(Free), r.hopeless(Any), r.hopeless(Copied)})
+	require.False(t, r.learned())
+	r.of[Keep].sum = 96
+	require.True(t, r.learned())
+	require.False(t, (&recent{of: map[Treatment]*share{Any: {0, 4}}}).hopeless(Any))
+}
+
+// Where colours have a meaning, shuffled ones cannot be learned: they have no
+// vote, and no part in the second model.
+func TestHopelessTreatmentsHaveNoVote(t *testing.T) {
+	in := arc.Grid{Rows: 3, Cols: 3, Cells: []uint8{1, 2, 3, 4, 5, 6, 7, 8, 9}}
+	out := arc.Grid{Rows: 3, Cols: 3, Cells: []uint8{2, 3, 4, 5, 6, 7, 8, 9, 1}}
+	task := &arc.Task{ID: "next", Train: []arc.Pair{{Input: in, Output: out}}, Test: []arc.Pair{{Input: in}}}
+	s := tiny(200)
+	s.Colors, s.Turns, s.Train.LR, s.Models = []string{"keep", "any"}, false, 1e-2, 2
+	a := answers(t, s, task)
+	require.Greater(t, a.Treatments[Keep], learnedShare)
+	require.Less(t, a.Treatments[Any], hopelessShare)
+	require.Equal(t, 2, a.Models)
+	require.Equal(t, 2*s.Votes/2, a.Tests[0].Votes, "half of the ballots of both models")
+	require.Equal(t, out, a.Tests[0].Top[0].Grid)
+	require.Less(t, a.Exact, 0.85, "mean of a model that drew both and one that did not")
 }
 
 // A cancelled context answers with what was learned; with nothing learned it
@@ -258,6 +320,17 @@ func TestViews(t *testing.T) {
 		moved[a.Colors[5]] = true
 	}
 	require.Len(t, moved, 8)
+
+	// What an output has and its input lacks has a meaning, whatever the others do.
+	p = NewProblem(&arc.Task{
+		Train: []arc.Pair{{Input: row(0, 3, 5), Output: row(3, 3, 4)}, {Input: row(0, 3, 4), Output: row(4, 3, 5)}},
+		Test:  []arc.Pair{{Input: row(0, 3, 8)}},
+	})
+	views = p.views(s)
+	require.Len(t, views, 24)
+	require.Equal(t, []uint8{1, 2, 6, 7, 8, 9}, views[8].Shuffled)
+	require.Equal(t, []uint8{1, 2, 3, 6, 7, 8, 9}, views[16].Shuffled)
+	require.Equal(t, []Treatment{Keep, Free, Any}, []Treatment{views[7].Treatment, views[8].Treatment, views[23].Treatment})
 
 	// Every colour in every demonstration: nothing is free.
 	p = NewProblem(&arc.Task{Train: []arc.Pair{{Input: row(1), Output: row(2)}}, Test: []arc.Pair{{Input: row(1)}}})

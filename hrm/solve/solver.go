@@ -40,31 +40,24 @@ type State struct {
 // ballots, and the context's error is returned only where nothing was learned.
 // report, where not nil, is called after every step and every batch.
 //
-// Settings.Models of them share the limit, or make as many steps each. With a
-// number of steps and no limit the answers depend on settings, problem,
+// The limit is spent in Settings.Models parts, or each takes as many steps. A
+// part trains a new model, or goes on with the last one while that has not
+// learned its demonstrations or took more parts to than are left; every model
+// votes. Treatments of colours that a model cannot learn while it learns others
+// have no votes, and no part in the models after it.
+//
+// With a number of steps and no limit the answers depend on settings, problem,
 // kernel and thread count only.
 func (s *Solver) Solve(ctx context.Context, p *Problem, report func(State)) (*Answers, error) {
 	if report == nil {
 		report = func(State) {}
 	}
 	r, err := s.plan(p, report)
+	if err == nil {
+		err = r.models(ctx)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("solve %s: %w", p.ID, err)
-	}
-	for i := range s.Models {
-		f, err := r.fit(i)
-		if err == nil {
-			err = f.trainAndVote(ctx)
-		}
-		if err != nil && (i == 0 || ctx.Err() == nil) {
-			return nil, fmt.Errorf("solve %s: %w", p.ID, err)
-		}
-		if ctx.Err() != nil {
-			if i+1 < s.Models {
-				r.answers.End = EndInterrupt
-			}
-			break
-		}
 	}
 	return r.end(), nil
 }
@@ -82,6 +75,9 @@ type run struct {
 	counter *voting.Counter
 	report  func(State)
 	answers Answers // sums over the models, until end
+
+	open   []int                   // views that models to come draw from
+	shares map[Treatment][]float64 // of rows right, of each model that drew it
 }
 
 // plan decides all that does not depend on a model.
@@ -99,6 +95,10 @@ func (s *Solver) plan(p *Problem, report func(State)) (*run, error) {
 	if err := c.CheckTraining(s.Act, s.Memory); err != nil {
 		return nil, err
 	}
+	r.shares = map[Treatment][]float64{}
+	for i := range r.views {
+		r.open = append(r.open, i)
+	}
 	r.painter = newPainter(r.side)
 	r.ballots = p.ballots(r.views, r.side, s.Votes, rng.NewStream(uint64(s.Train.Seed), "ballots").Rand)
 	task := arc.Task{ID: p.ID}
@@ -110,11 +110,57 @@ func (s *Solver) plan(p *Problem, report func(State)) (*run, error) {
 	return r, nil
 }
 
+// models trains them, in as many parts of the time.
+func (r *run) models(ctx context.Context) error {
+	var f *fit // the model at work
+	defer func() {
+		if f != nil {
+			f.close()
+		}
+	}()
+	for i := range r.Models {
+		var err error
+		if f == nil {
+			f, err = r.fit(i)
+		} else {
+			f.begin(i)
+		}
+		if err == nil {
+			err = f.train(ctx)
+		}
+		last := i == r.Models-1
+		// A new model will need as long as this one did.
+		enough := f != nil && f.recent.learned() && r.Models-1-i >= i+1-f.first
+		if err == nil && (last || enough || ctx.Err() != nil) {
+			if err = f.vote(ctx); err == nil {
+				f.close()
+				f = nil
+			}
+		}
+		switch {
+		case ctx.Err() != nil && r.answers.Models > 0:
+			if !last {
+				r.answers.End = EndInterrupt
+			}
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
 // end is what came of all models.
 func (r *run) end() *Answers {
 	a := &r.answers
 	n := float64(a.Models)
 	a.Loss, a.Cells, a.Exact = a.Loss/n, a.Cells/n, a.Exact/n
+	a.Treatments = map[Treatment]float64{}
+	for t, shares := range r.shares {
+		for _, s := range shares {
+			a.Treatments[t] += s / float64(len(shares))
+		}
+	}
 	a.Tests = testsOf(r.counter.Votes().Tasks[0])
 	a.Seconds = r.Now().Sub(r.begun).Seconds()
 	return a

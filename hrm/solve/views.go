@@ -10,7 +10,8 @@ import (
 // Treatment is what a row's draw does to colours. Colour 0 always stays.
 type Treatment string
 
-// Treatments.
+// Treatments. None shuffles a colour that some output has and its input lacks:
+// nobody could tell what became of it.
 const (
 	// Keep leaves colours as they are, for rules that name colours.
 	Keep Treatment = "keep"
@@ -19,13 +20,16 @@ const (
 	Free Treatment = "free"
 	// Any shuffles all colours, for rules that name none.
 	Any Treatment = "any"
+	// Copied is that of Settings.Copies, whose colours are permuted once.
+	Copied Treatment = "copies"
 )
 
 // View is what a task identifier stands for: rows under it show the task after
 // Fixed, then with the colours Shuffled permuted anew for each row.
 type View struct {
-	Fixed    augment.Augmentation
-	Shuffled []uint8 // colours, as they are before Fixed; nil: none
+	Treatment Treatment
+	Fixed     augment.Augmentation
+	Shuffled  []uint8 // colours, as they are before Fixed; nil: none
 }
 
 // views lists what the identifiers 1, 2, ... of the problem stand for. Each is
@@ -44,7 +48,7 @@ func (p *Problem) views(s Settings) []View {
 		}
 		seen = append(seen, shuffled)
 		for _, t := range turns {
-			all = append(all, View{Fixed: augment.Augmentation{Dihedral: t, Colors: augment.IdentityColors()}, Shuffled: shuffled})
+			all = append(all, View{Treatment(c), augment.Augmentation{Dihedral: t, Colors: augment.IdentityColors()}, shuffled})
 		}
 	}
 	if s.Copies > 0 {
@@ -54,10 +58,10 @@ func (p *Problem) views(s Settings) []View {
 		}
 		copies := augment.Copies(pairs, s.Copies, uint32(s.Train.Seed))
 		if len(all) == 0 {
-			all = append(all, View{Fixed: augment.Original()})
+			all = append(all, View{Treatment: Copied, Fixed: augment.Original()})
 		}
 		for _, a := range copies {
-			all = append(all, View{Fixed: a})
+			all = append(all, View{Treatment: Copied, Fixed: a})
 		}
 	}
 	return all
@@ -78,7 +82,7 @@ func (p *Problem) shuffled(t Treatment) []uint8 {
 	var set []uint8
 	shows := false
 	for c := uint8(1); c < arc.NumColors; c++ {
-		if t == Any || t == Free && !p.fixed[c] {
+		if !p.named[c] && (t == Any || t == Free && !p.fixed[c]) {
 			set = append(set, c)
 			shows = shows || p.used[c]
 		}
