@@ -12,15 +12,10 @@ import (
 // nothing that would run is refused, and in floating point, so that no size
 // overflows. The architecture must have the dataset's sizes.
 func (c TrainConfig) CheckTraining(act kernel.DType, have uint64) error {
-	copies := 3 // weight, two moments
-	if c.EMA {
-		copies++
-	}
-	// Gradients are born where the tape dies: the larger of the two counts.
-	gradients := c.Arch.modelBytes(act, 1) - c.Arch.modelBytes(act, 0)
-	need := c.Arch.modelBytes(act, copies) + c.Arch.segmentBytes(act, c.GlobalBatchSize) +
-		max(gradients, c.Arch.tapeBytes(act, c.GlobalBatchSize))
-	return check.Fits(fmt.Sprintf("training %d parameters on batches of %d rows", c.Arch.NumParams(), c.GlobalBatchSize),
+	a, batch := c.Arch, c.GlobalBatchSize
+	table := a.modelBytes(act, 0)
+	need := table + a.segmentBytes(act, batch) + check.TrainingBytes(a.modelBytes(act, 1)-table, a.tapeBytes(act, batch), c.EMA, true)
+	return check.Fits(fmt.Sprintf("training %d parameters on batches of %d rows", a.NumParams(), batch),
 		need, have, "use a smaller global_batch_size or arch.hidden_size, or fewer layers")
 }
 
@@ -51,17 +46,17 @@ func (c Config) segmentBytes(act kernel.DType, batch int) float64 {
 
 // tapeBytes are what the blocks of all calls with gradient (two in HRM,
 // L_cycles + 1 in TRM) keep for the backward pass: queries, keys and values,
-// the attention's result, gate, up and their product, and what goes into each
-// sublayer.
+// the attention's result, gate and up (their product is computed again), and
+// what goes into each sublayer.
 func (c Config) tapeBytes(act kernel.DType, batch int) float64 {
 	blocks := 0
 	for _, call := range c.mustSchedule().Grad() {
 		blocks += c.Blocks(call)
 	}
 	d, t := float64(c.HiddenSize), float64(c.Positions())
-	row := (6*d + 3*float64(c.MLPWidth())) * t
+	row := (6*d + 2*float64(c.MLPWidth())) * t
 	if c.MLPT { // gate and up over positions in the place of attention's
-		row = (2*d+3*float64(c.MLPWidth()))*t + 2*float64(c.MixWidth())*d
+		row = (2*d+2*float64(c.MLPWidth()))*t + 2*float64(c.MixWidth())*d
 	}
 	return float64(act.Size()) * float64(batch) * row * float64(blocks)
 }

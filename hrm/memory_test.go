@@ -8,6 +8,7 @@ import (
 
 	"deeploop/internal/check"
 	"deeploop/internal/kernel"
+	"deeploop/internal/kernel/ref"
 )
 
 // The published model fits a large machine, not a small one, and the message
@@ -59,5 +60,27 @@ func TestMemoryEstimateCountsLow(t *testing.T) {
 			took += 4 * 4 * p.Data.Len()
 		}
 		require.InDelta(t, took, c.Arch.modelBytes(kernel.Float32, 4), 0, name)
+	}
+}
+
+// So does the tape's: it stays below the memory that the graph with gradient
+// plans, and above half of it.
+func TestTapeEstimateCountsLow(t *testing.T) {
+	for name, change := range variants() {
+		c := tiny()
+		change(&c.Arch)
+		c.GlobalBatchSize, c.Arch.LLayers = 4, 6 // most of the plan is tape
+		if !c.Arch.OneNetwork() {
+			c.Arch.HLayers = 6
+		}
+		m, err := NewModel(c.Arch, kernel.Float32, 1)
+		require.NoError(t, err)
+		l, err := NewLearner(m, ref.New(1), c, 10)
+		require.NoError(t, err)
+		planned, _ := l.Segment.train.PlannedBytes()
+		l.Segment.Close()
+		got := c.Arch.tapeBytes(kernel.Float32, c.GlobalBatchSize)
+		require.LessOrEqual(t, got, float64(planned), name)
+		require.Greater(t, got, float64(planned)/2, name)
 	}
 }

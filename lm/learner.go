@@ -38,7 +38,7 @@ func NewLearner(m *Model, backend kernel.Backend, c TrainConfig) (*Learner, erro
 	if c.CheckpointLoops {
 		l.gradient, err = newRecompute(m, backend, l.batch)
 	} else {
-		l.gradient, err = newFlat(m, backend, l.batch, c.GradAccum == 1)
+		l.gradient, err = newFlat(m, backend, l.batch, c.freshGradients())
 	}
 	if err != nil {
 		return nil, err
@@ -54,6 +54,10 @@ func NewLearner(m *Model, backend kernel.Backend, c TrainConfig) (*Learner, erro
 	}
 	return l, nil
 }
+
+// freshGradients says that a step is one run of one graph, which has its own
+// gradients (graph.Builder.FreshGradients).
+func (c TrainConfig) freshGradients() bool { return c.GradAccum == 1 && !c.CheckpointLoops }
 
 // StepMetrics is what one step measured.
 type StepMetrics struct {

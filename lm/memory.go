@@ -17,26 +17,24 @@ func (c TrainConfig) CheckTraining(act kernel.DType, have uint64) error {
 // TrainingBytes is the memory that training needs at least. It counts low, so
 // that nothing that would run is refused.
 func (c TrainConfig) TrainingBytes(act kernel.DType) float64 {
-	master, size := float64(act.Master().Size()), float64(act.Size())
-	params := float64(c.Arch.NumParams())
-	copies := 3.0 // weight, two moments
-	if c.EMA {
-		copies++
-	}
-	tokens := float64(c.BatchSize) * float64(c.Arch.Context)
-	d, width := float64(c.Arch.HiddenSize), float64(c.Arch.Width())
-	kept := 6*d + 3*width // of a block, for the backward pass
-	if c.Arch.MLP != MLPSwiGLU {
-		kept = 6*d + 2*width
-	}
-	kept *= float64(c.Arch.Layers)
+	weights := float64(act.Master().Size()) * float64(c.Arch.NumParams())
+	return check.TrainingBytes(weights, c.tapeBytes(act), c.EMA, c.freshGradients())
+}
+
+// tapeBytes are what the blocks of all rounds keep for the backward pass: what
+// goes into each sublayer, queries, keys and values, the attention's result, and
+// two values as wide as the MLP, gate and up or what goes into an activation and
+// comes out (SwiGLU's product is computed again). With checkpoint_loops it is
+// one round's, and the state before each.
+func (c TrainConfig) tapeBytes(act kernel.DType) float64 {
+	d, loops := float64(c.Arch.HiddenSize), float64(c.Arch.Loops)
+	kept := (6*d + 2*float64(c.Arch.Width())) * float64(c.Arch.Layers)
 	if c.CheckpointLoops {
-		kept += float64(c.Arch.Loops) * d
+		kept += loops * d
 	} else {
-		kept *= float64(c.Arch.Loops)
+		kept *= loops
 	}
-	// Gradients are born where the tape dies: the larger of the two counts.
-	return copies*master*params + max(master*params, size*tokens*kept)
+	return float64(act.Size()) * float64(c.BatchSize) * float64(c.Arch.Context) * kept
 }
 
 // CheckEvaluation is CheckTraining for evaluating batches of so many sequences.

@@ -30,6 +30,21 @@ func Fits(what string, need float64, have uint64, advice string) error {
 	return &MemoryError{What: what, Need: need, Have: float64(have), Advice: advice}
 }
 
+// TrainingBytes is what training takes at least: weights and two moments, with
+// an average of the weights one copy more, gradients, and the tape that the
+// backward pass reads. Gradients that are fresh in every run of one graph are
+// born where the tape dies: of those two the larger counts.
+func TrainingBytes(weights, tape float64, average, fresh bool) float64 {
+	copies := 3 * weights
+	if average {
+		copies += weights
+	}
+	if fresh {
+		return copies + max(weights, tape)
+	}
+	return copies + weights + tape
+}
+
 // Advise gives a *MemoryError the advice of a command whose flags are not the
 // configuration's keys. Other errors stay as they are.
 func Advise(err error, advice string) error {
