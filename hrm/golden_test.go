@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -189,20 +187,25 @@ func positions(c Config, at int) int { // grid row index -> state row index
 // grids, so copies stand in testdata and a bare clone tests itself.
 func TestGoldenHRM(t *testing.T) {
 	for _, path := range goldentest.Cases(t, "testdata", "hrm_*.json") {
-		name := strings.TrimSuffix(filepath.Base(path), ".json")
-		raw, err := os.ReadFile(path)
-		require.NoError(t, err)
 		var g goldenCase
-		require.NoError(t, json.Unmarshal(raw, &g))
-		f, err := safetensors.Open(strings.TrimSuffix(path, ".json") + ".safetensors")
-		require.NoError(t, err)
-		defer f.Close()
-		t.Run(name, func(t *testing.T) {
+		f := goldentest.Open(t, path, &g)
+		t.Run(goldentest.Name(path), func(t *testing.T) {
 			for bn, be := range picktest.Backends(t, 2) {
 				t.Run(bn, func(t *testing.T) { goldenHRM(t, g, f, be) })
 			}
 		})
 	}
+}
+
+// goldenRows reads a recorded batch, the names of which begin with prefix.
+func goldenRows(t *testing.T, f *safetensors.File, prefix string) (r Rows) {
+	t.Helper()
+	for name, to := range map[string]*[]int32{"inputs": &r.Inputs, "labels": &r.Labels, "puzzle_identifiers": &r.IDs} {
+		var err error
+		*to, err = f.Int32s(prefix + name)
+		require.NoError(t, err)
+	}
+	return r
 }
 
 func goldenHRM(t *testing.T, g goldenCase, f *safetensors.File, be kernel.Backend) {
@@ -216,17 +219,7 @@ func goldenHRM(t *testing.T, g goldenCase, f *safetensors.File, be kernel.Backen
 	defer l.Segment.Close()
 
 	batch, seq, vocab := g.Arch.Batch, g.Arch.SeqLen, g.Arch.Vocab
-	rows := func(key string) Rows {
-		var r Rows
-		var err error
-		r.Inputs, err = f.Int32s(key + ".inputs")
-		require.NoError(t, err)
-		r.Labels, err = f.Int32s(key + ".labels")
-		require.NoError(t, err)
-		r.IDs, err = f.Int32s(key + ".puzzle_identifiers")
-		require.NoError(t, err)
-		return r
-	}
+	rows := func(key string) Rows { return goldenRows(t, f, key+".") }
 	f32 := func(key string) []float32 {
 		v, err := f.Float32s(key)
 		require.NoError(t, err)
@@ -324,21 +317,17 @@ func sameMetrics(t *testing.T, want map[string]float64, got StepMetrics) {
 // One step of HRM with DeepLoop residuals, section 7.
 func TestGoldenDeepLoopHRM(t *testing.T) {
 	for _, path := range goldentest.Cases(t, "testdata", "deeploop_hrm_*.json") {
-		name := strings.TrimSuffix(filepath.Base(path), ".json")
-		f, err := safetensors.Open(strings.TrimSuffix(path, ".json") + ".safetensors")
-		require.NoError(t, err)
-		defer f.Close()
-		t.Run(name, func(t *testing.T) {
+		var raw json.RawMessage
+		f := goldentest.Open(t, path, &raw)
+		t.Run(goldentest.Name(path), func(t *testing.T) {
 			for bn, be := range picktest.Backends(t, 2) {
-				t.Run(bn, func(t *testing.T) { goldenDeepLoop(t, path, f, be) })
+				t.Run(bn, func(t *testing.T) { goldenDeepLoop(t, raw, f, be) })
 			}
 		})
 	}
 }
 
-func goldenDeepLoop(t *testing.T, path string, f *safetensors.File, be kernel.Backend) {
-	raw, err := os.ReadFile(path)
-	require.NoError(t, err)
+func goldenDeepLoop(t *testing.T, raw json.RawMessage, f *safetensors.File, be kernel.Backend) {
 	var g goldenCase
 	require.NoError(t, json.Unmarshal(raw, &g.Arch))
 	var flat struct {
@@ -376,14 +365,7 @@ func goldenDeepLoop(t *testing.T, path string, f *safetensors.File, be kernel.Ba
 		require.NoError(t, err)
 		return v
 	}
-	var r Rows
-	r.Inputs, err = f.Int32s("inputs")
-	require.NoError(t, err)
-	r.Labels, err = f.Int32s("labels")
-	require.NoError(t, err)
-	r.IDs, err = f.Int32s("puzzle_identifiers")
-	require.NoError(t, err)
-	got, err := l.Forward(r)
+	got, err := l.Forward(goldenRows(t, f, ""))
 	require.NoError(t, err)
 	const tol = 5e-5
 	vocab := g.Arch.Vocab

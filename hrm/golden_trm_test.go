@@ -1,11 +1,8 @@
 package hrm
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -93,14 +90,9 @@ func computed(name string, b kernel.Buf, cols int) {
 
 func TestGoldenTRM(t *testing.T) {
 	for _, path := range goldentest.Glob(t, "testdata", "trm_*.json") {
-		raw, err := os.ReadFile(path)
-		require.NoError(t, err)
 		var g goldenTRM
-		require.NoError(t, json.Unmarshal(raw, &g))
-		f, err := safetensors.Open(strings.TrimSuffix(path, ".json") + ".safetensors")
-		require.NoError(t, err)
-		defer f.Close()
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".json"), func(t *testing.T) {
+		f := goldentest.Open(t, path, &g)
+		t.Run(goldentest.Name(path), func(t *testing.T) {
 			for bn, be := range picktest.Backends(t, 2) {
 				t.Run(bn, func(t *testing.T) { g.check(t, f, be) })
 			}
@@ -124,13 +116,7 @@ func (g goldenTRM) check(t *testing.T, f *safetensors.File, be kernel.Backend) {
 	require.NoError(t, err)
 	s := l.Segment
 	defer s.Close()
-	rows := func(k int) (r Rows) {
-		for key, to := range map[string]*[]int32{"inputs": &r.Inputs, "labels": &r.Labels, "puzzle_identifiers": &r.IDs} {
-			*to, err = f.Int32s(fmt.Sprintf("batch%d.%s", k, key))
-			require.NoError(t, err)
-		}
-		return r
-	}
+	rows := func(k int) Rows { return goldenRows(t, f, fmt.Sprintf("batch%d.", k)) }
 	compare := func(name string, got kernel.Buf, tol float64) {
 		require.True(t, stored(t, f, name, got, tol, 0, func(want []float32, at func(int) int) {
 			near(t, name, want, func(k int) float64 { return got.At(at(k)) }, tol, 0)

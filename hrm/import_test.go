@@ -2,7 +2,6 @@ package hrm
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -65,25 +64,12 @@ func openForeign(t *testing.T, path string) (*Foreign, error) {
 	return OpenForeign(f)
 }
 
-func goldenFile(t *testing.T, name string) (goldenCase, *safetensors.File) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	raw, err := os.ReadFile(path + ".json")
-	require.NoError(t, err)
-	var g goldenCase
-	require.NoError(t, json.Unmarshal(raw, &g))
-	f, err := safetensors.Open(path + ".safetensors")
-	require.NoError(t, err)
-	t.Cleanup(func() { f.Close() })
-	return g, f
-}
-
 // The reference's weights, read from its kind of file, give its numbers.
 func TestImportGivesTheReferencesNumbers(t *testing.T) {
 	for _, path := range goldentest.Cases(t, "testdata", "hrm_*.json") {
-		name := strings.TrimSuffix(filepath.Base(path), ".json")
-		t.Run(name, func(t *testing.T) {
-			g, f := goldenFile(t, name)
+		t.Run(goldentest.Name(path), func(t *testing.T) {
+			var g goldenCase
+			f := goldentest.Open(t, path, &g)
 			c := g.config().Arch
 			r, err := openForeign(t, stateDict(t, f, CompiledPrefix, nil))
 			require.NoError(t, err)
@@ -103,12 +89,7 @@ func TestImportGivesTheReferencesNumbers(t *testing.T) {
 			require.NoError(t, err)
 			defer s.Close()
 			m.Config.HaltMaxSteps = 1 // the first segment alone
-			var rows Rows
-			for key, to := range map[string]*[]int32{"inputs": &rows.Inputs, "labels": &rows.Labels, "puzzle_identifiers": &rows.IDs} {
-				*to, err = f.Int32s("step1.batch." + key)
-				require.NoError(t, err)
-			}
-			_, err = NewEvaluator(s).Run(t.Context(), rows, nil)
+			_, err = NewEvaluator(s).Run(t.Context(), goldenRows(t, f, "step1.batch."), nil)
 			require.NoError(t, err)
 			want, err := f.Float32s("step1.logits")
 			require.NoError(t, err)
@@ -158,7 +139,8 @@ func TestExportReadsBack(t *testing.T) {
 }
 
 func TestImportNamesWhatDoesNotFit(t *testing.T) {
-	g, f := goldenFile(t, "hrm_s1")
+	var g goldenCase
+	f := goldentest.Open(t, "testdata/hrm_s1.json", &g)
 	c := g.config().Arch
 	r, err := openForeign(t, stateDict(t, f, PlainPrefix, func(name string, shape []int) (string, []int) {
 		switch name {
@@ -187,7 +169,8 @@ func TestImportNamesWhatDoesNotFit(t *testing.T) {
 
 // T16, T17: another table is only taken where that is asked for.
 func TestImportOfAnotherTable(t *testing.T) {
-	g, f := goldenFile(t, "hrm_s1")
+	var g goldenCase
+	f := goldentest.Open(t, "testdata/hrm_s1.json", &g)
 	c := g.config().Arch
 	r, err := openForeign(t, stateDict(t, f, CompiledPrefix, nil))
 	require.NoError(t, err)
@@ -241,7 +224,7 @@ func TestImportOfTRM(t *testing.T) {
 		}
 	}
 	// HRM's are not TRM's.
-	_, f := goldenFile(t, "hrm_s1")
+	f := goldentest.Open(t, "testdata/hrm_s1.json", new(goldenCase))
 	r, err := openForeign(t, stateDict(t, f, PlainPrefix, nil))
 	require.NoError(t, err)
 	require.False(t, r.TRM())

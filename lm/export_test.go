@@ -127,13 +127,8 @@ func TestReadExportedRefuses(t *testing.T) {
 // Recorded weights, whose names have a prefix, are imported too.
 func TestImportOfGoldenWeights(t *testing.T) {
 	for _, path := range goldentest.Cases(t, "testdata", "lm_*.json") {
-		raw, err := os.ReadFile(path)
-		require.NoError(t, err)
 		var g goldenCase
-		require.NoError(t, json.Unmarshal(raw, &g))
-		f, err := safetensors.Open(strings.TrimSuffix(path, ".json") + ".safetensors")
-		require.NoError(t, err)
-		defer f.Close()
+		f := goldentest.Open(t, path, &g)
 		m, err := NewModel(g.config().Arch, kernel.Float32, 1)
 		require.NoError(t, err)
 		got, err := Import(exported(m), f, "init.")

@@ -1,11 +1,8 @@
 package lm
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -66,14 +63,9 @@ func (g goldenCase) config() TrainConfig {
 // tests itself.
 func TestGoldenLM(t *testing.T) {
 	for _, path := range goldentest.Cases(t, "testdata", "lm_*.json") {
-		raw, err := os.ReadFile(path)
-		require.NoError(t, err)
 		var g goldenCase
-		require.NoError(t, json.Unmarshal(raw, &g))
-		f, err := safetensors.Open(strings.TrimSuffix(path, ".json") + ".safetensors")
-		require.NoError(t, err)
-		defer f.Close()
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".json"), func(t *testing.T) {
+		f := goldentest.Open(t, path, &g)
+		t.Run(goldentest.Name(path), func(t *testing.T) {
 			for name, be := range picktest.Backends(t, 2) {
 				t.Run(name, func(t *testing.T) { golden(t, g, f, be) })
 			}
