@@ -5,10 +5,10 @@ import "deeploop/deeploop"
 // Work of the model in floating-point operations: matrix products and
 // attention. A product [M,K]·[K,N] counts 2·M·N·K; attention 4·B·N·T·T·K
 // forward (scores and their product with v) and 2.5 times that backward (five
-// products of that size for two); an MLP over positions is products of B·D rows. Norms, SwiGLU, losses and the optimizers are
-// not counted: a thousandth of the operations, limited by memory. So a speed
-// in FLOP/s, or a share of what the machine multiplies at best, is a lower
-// bound.
+// products of that size for two); an MLP over positions is products of B·D
+// rows. Norms, SwiGLU, losses and the optimizers are not counted: a thousandth
+// of the operations, limited by memory. So a speed in FLOP/s, or a share of
+// what the machine multiplies at best, is a lower bound.
 //
 // What is counted is what runs, every row of it, those of task slots included:
 //

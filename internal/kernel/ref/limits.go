@@ -13,7 +13,8 @@ const (
 
 // ProbeProducts implements kernel.Limits with the loop of LinearDX and
 // LinearDW, which is a tenth faster than Linear's, on operands that stay in the
-// nearest cache: float64 for Float64, else float32. A round is 65,536 operations of each thread.
+// nearest cache: float64 for Float64, else float32. A round is 65,536
+// operations of each thread.
 func (b *Backend) ProbeProducts(t kernel.DType, n int) float64 {
 	if t == kernel.Float64 {
 		return probeProducts[float64](b, n)
