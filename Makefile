@@ -93,7 +93,7 @@ BENCH_PIECES    ?= -bench 'Attention|Kernels|Probes' -benchtime 20ms ./internal/
 
 bench: build
 	$(GO) build $(FLAGS) -o bin/bench/ ./bench/steps ./bench/products ./bench/gradients ./bench/growth
-	@rm -rf $(BENCH_OUT) && mkdir -p $(BENCH_OUT)
+	@mkdir -p $(BENCH_OUT) && cd $(BENCH_OUT) && rm -f table.md growth.png steps.json lm.json products.json gradients.json growth.json
 ifneq ($(BENCH_STEPS),no)
 	bin/bench/steps -out $(BENCH_OUT)/table.md -json $(BENCH_OUT)/steps.json $(BENCH_STEPS)
 endif

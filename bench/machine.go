@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"deeploop/internal/cli"
+	"deeploop/internal/profile"
 )
 
 // Machine says where and when figures were measured, and of what.
@@ -28,17 +29,14 @@ type Machine struct {
 // ThisMachine asks the system (Linux: /proc); the commit is the program's own.
 func ThisMachine() Machine {
 	m := Machine{
-		Date: time.Now().UTC().Format("2006-01-02 15:04 MST"), Commit: cli.Commit(), Processor: runtime.GOARCH,
+		Date: time.Now().UTC().Format("2006-01-02 15:04 MST"), Commit: cli.Commit(), Processor: profile.Processor(),
 		Cores: runtime.NumCPU(), System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(),
 	}
 	info, _ := os.ReadFile("/proc/cpuinfo")
 	for line := range bytes.Lines(info) {
-		name, value, _ := strings.Cut(string(line), ":")
-		switch name, value = strings.TrimSpace(name), strings.TrimSpace(value); name {
-		case "model name":
-			m.Processor = value
-		case "flags":
+		if name, value, _ := strings.Cut(string(line), ":"); strings.TrimSpace(name) == "flags" {
 			m.Features = kernelFeatures(strings.Fields(value))
+			break // all processors have the same
 		}
 	}
 	return m
@@ -49,8 +47,8 @@ func kernelFeatures(flags []string) []string {
 	return slices.DeleteFunc(used, func(f string) bool { return !slices.Contains(flags, f) })
 }
 
-// Markdown is the head of a table.
-func (m Machine) Markdown() string {
-	return fmt.Sprintf("%s, commit %s, %s, %d cores (%s), %s, %s, best kernel %s; peer: %s",
-		m.Date, m.Commit, m.Processor, m.Cores, strings.Join(m.Features, " "), m.System, m.Go, m.Kernel, m.Peer)
+// Heading begins a part of the table.
+func (m Machine) Heading(title string) string {
+	return fmt.Sprintf("## %s\n\n%s, commit %s, %s, %d cores (%s), %s, %s, best kernel %s; peer: %s\n\n",
+		title, m.Date, m.Commit, m.Processor, m.Cores, strings.Join(m.Features, " "), m.System, m.Go, m.Kernel, m.Peer)
 }

@@ -9,7 +9,6 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"math"
@@ -42,12 +41,14 @@ func main() {
 }
 
 func run(kernel string, configs []string, train int, out, js string) error {
-	python, err := peer.Find()
-	if errors.Is(err, peer.ErrNone) {
-		return bench.Append(out, "## Gradients\n\nskipped, "+err.Error()+"\n\n")
-	}
+	doc := document{Machine: bench.ThisMachine()}
+	doc.Machine.Kernel = kernel
+	python, err := peer.Beside(&doc.Machine)
 	if err != nil {
 		return err
+	}
+	if python == nil {
+		return bench.Append(out, doc.Machine.Heading("Gradients in bf16"))
 	}
 	defer python.Close()
 	folder, err := os.MkdirTemp("", "deeploop-gradients")
@@ -55,8 +56,6 @@ func run(kernel string, configs []string, train int, out, js string) error {
 		return err
 	}
 	defer os.RemoveAll(folder)
-	doc := document{Machine: bench.ThisMachine()}
-	doc.Machine.Kernel, doc.Machine.Peer = kernel, "PyTorch "+python.Version
 	steps := []int{0}
 	if train > 0 {
 		steps = append(steps, train)

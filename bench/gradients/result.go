@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"deeploop/bench"
+	"deeploop/internal/profile"
 )
 
 // tensor holds the relative errors of one tensor's gradient.
@@ -25,12 +26,12 @@ type result struct {
 }
 
 func (r result) line() string {
-	pick := func(get func(tensor) float64) bench.Spread {
+	pick := func(get func(tensor) float64) profile.Spread {
 		var v []float64
 		for _, t := range r.Tensors {
 			v = append(v, get(t))
 		}
-		return bench.SpreadOf(v)
+		return profile.SpreadOf(v)
 	}
 	ratio := pick(func(t tensor) float64 { return t.Ratio })
 	worst := r.Tensors[0]
@@ -39,8 +40,8 @@ func (r result) line() string {
 			worst = t
 		}
 	}
-	percent := func(s bench.Spread) string {
-		return bench.Spread{Min: 100 * s.Min, Median: 100 * s.Median, Max: 100 * s.Max, N: s.N}.Format("%.2f")
+	percent := func(s profile.Spread) string {
+		return profile.Spread{Min: 100 * s.Min, Median: 100 * s.Median, Max: 100 * s.Max, N: s.N}.Format("%.2f")
 	}
 	return fmt.Sprintf("| %s | %d | %d | %s | %s | %s | %s (%.4f, %.4f) | %.1e |\n", r.Config.Name, r.Steps, len(r.Tensors),
 		percent(pick(func(t tensor) float64 { return t.Ours })), percent(pick(func(t tensor) float64 { return t.Peer })),
@@ -55,7 +56,7 @@ type document struct {
 
 func (d document) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "## Gradients in bf16\n\n%s\n\n", d.Machine.Markdown())
+	b.WriteString(d.Machine.Heading("Gradients in bf16"))
 	b.WriteString("Error of a tensor's gradient in bf16 against fp32, same weights and batch; minimum / median / maximum over tensors.\n\n")
 	b.WriteString("| size | training steps | tensors | ours, % | PyTorch's, % | ours over PyTorch's | worst (ours, PyTorch's) | fp32 of both apart, most |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	for _, r := range d.Results {

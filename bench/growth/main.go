@@ -11,13 +11,13 @@
 package main
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
 	"runtime"
 	"strings"
 
+	"deeploop/bench"
 	"deeploop/internal/cli"
 	"deeploop/internal/kernel/pick"
 	"deeploop/internal/profile"
@@ -82,12 +82,5 @@ func run() error {
 			return fmt.Errorf("draw: %w", err)
 		}
 	}
-	if *document == "" {
-		return nil
-	}
-	text, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(*document, append(text, '\n'), 0o644)
+	return bench.WriteJSON(*document, r)
 }

@@ -162,6 +162,55 @@ func crossEntropy(be kernel.Backend, act kernel.DType, rows, v int, backward boo
 	return func() { be.CrossEntropyBackward(d, logits, labels, scale, v, kernel.Stablemax) }
 }
 
+func qkNorm(backward bool) func(kernel.Backend, kernel.DType, int) func() {
+	return func(be kernel.Backend, act kernel.DType, n int) func() {
+		s := kernel.AttentionShape{B: 1, T: 1024, N: 6, K: n}
+		size := 3 * s.T * s.N * s.K
+		qkv, y, rstd, gain := buffer(act, size), kernel.Alloc(act, size), kernel.Alloc(act.Master(), 2*s.T*s.N), buffer(act.Master(), n)
+		forward := func() { be.QKNorm(y, rstd, qkv, gain, gain, s, 1e-5) }
+		if !backward {
+			return forward
+		}
+		forward()
+		dqkv, dgq, dgk := kernel.Alloc(act, size), kernel.Alloc(act.Master(), n), kernel.Alloc(act.Master(), n)
+		return func() { be.QKNormBackward(dqkv, dgq, dgk, y, qkv, rstd, gain, gain, s) }
+	}
+}
+
+func activate(backward bool) func(kernel.Backend, kernel.DType, int) func() {
+	return func(be kernel.Backend, act kernel.DType, n int) func() {
+		x, y := buffer(act, n), buffer(act, n)
+		if !backward {
+			return func() { be.Activate(y, x, kernel.GELU) }
+		}
+		dx := kernel.Alloc(act, n)
+		return func() { be.ActivateBackward(dx, y, x, kernel.GELU) }
+	}
+}
+
+func embed(backward bool) func(kernel.Backend, kernel.DType, int) func() {
+	return func(be kernel.Backend, act kernel.DType, n int) func() {
+		a := kernel.EmbedArgs{IDs: make([]int32, 6400), Batch: 64, T: 100, D: n, Vocab: 12, Scale: 1}
+		for i := range a.IDs {
+			a.IDs[i] = int32(i % a.Vocab)
+		}
+		table, y := buffer(act.Master(), a.Vocab*n), buffer(act, len(a.IDs)*n)
+		if backward {
+			return func() { be.EmbedBackward(table, kernel.Buf{}, kernel.Buf{}, y, a, false) }
+		}
+		a.Table = table
+		return func() { be.Embed(y, a) }
+	}
+}
+
+// cached is one new position over n past ones.
+func cached(be kernel.Backend, act kernel.DType, n int) func() {
+	s := kernel.AttentionShape{B: 1, T: 1, N: 12, K: 64}
+	size := s.N * s.K
+	o, qkv, keys, values := kernel.Alloc(act, size), buffer(act, 3*size), buffer(act, (n+1)*size), buffer(act, (n+1)*size)
+	return func() { be.AttentionCached(o, qkv, keys, values, n, s) }
+}
+
 // flat are the kernels over plain arrays.
 func flat(name string, call func(be kernel.Backend, a, b, c, d kernel.Buf)) growing {
 	return growing{name, "length", []int{4096, 65536}, 1, func(be kernel.Backend, _ kernel.DType, n int) func() {
@@ -195,6 +244,9 @@ func operations() []growing {
 			growing{name("Attention"), "head (T 101)", []int{32, 64}, 1, attention(back, fixed(101), grow)},
 			growing{name("ResidualNorm"), "rows (D 128)", []int{256}, 1, norm(back, grow, fixed(128))},
 			growing{name("ResidualNorm"), "D (256 rows)", []int{128, 512}, 1, norm(back, fixed(256), grow)},
+			growing{name("QKNorm"), "head (1024 rows of 6)", []int{32, 64}, 1, qkNorm(back)},
+			growing{name("Activate"), "length", []int{4096, 65536}, 1, activate(back)},
+			growing{name("Embed"), "D (6400 rows)", []int{128, 512}, 1, embed(back)},
 			growing{name("SwiGLU"), "rows (F 512)", []int{256}, 1, func(be kernel.Backend, act kernel.DType, n int) func() { return swiglu(be, act, n, 512, back) }},
 			growing{name("SwiGLU"), "F (256 rows)", []int{256, 512}, 1, func(be kernel.Backend, act kernel.DType, n int) func() { return swiglu(be, act, 256, n, back) }},
 			growing{name("CrossEntropy"), "rows (V 12)", []int{256}, 1, func(be kernel.Backend, act kernel.DType, n int) func() { return crossEntropy(be, act, n, 12, back) }},
@@ -202,13 +254,18 @@ func operations() []growing {
 	}
 	return append(all,
 		flat("Add", func(be kernel.Backend, a, b, c, d kernel.Buf) { be.Add(d, a, b, c) }),
-		flat("Convert", func(be kernel.Backend, a, _, _, d kernel.Buf) { be.Convert(d, a) }),
+		flat("Convert to bf16", func(be kernel.Backend, a, _, _, d kernel.Buf) { be.Convert(d.Reinterpret(kernel.BFloat16, a.Len()), a) }),
+		flat("Convert from bf16", func(be kernel.Backend, a, _, _, d kernel.Buf) { be.Convert(d, a.Reinterpret(kernel.BFloat16, d.Len())) }),
 		flat("SumSquares", func(be kernel.Backend, a, _, _, _ kernel.Buf) { be.SumSquares(a) }),
 		flat("Lerp", func(be kernel.Backend, a, b, _, _ kernel.Buf) { be.Lerp(a, b, 0.9) }),
 		flat("SignSGD", func(be kernel.Backend, a, b, _, _ kernel.Buf) { be.SignSGD(a, b, 1e-3, 0.1) }),
 		flat("AdamATan2", func(be kernel.Backend, a, b, c, d kernel.Buf) {
 			be.AdamATan2(a, b, c, d, kernel.AdamHyper{LR: 1e-3, Beta1: 0.9, Beta2: 0.95, Step: 3})
 		}),
+		flat("AdamW", func(be kernel.Backend, a, b, c, d kernel.Buf) {
+			be.AdamW(a, b, c, d, kernel.AdamHyper{LR: 1e-3, Beta1: 0.9, Beta2: 0.95, Step: 3, Eps: 1e-8, GradScale: 1})
+		}),
+		growing{"AttentionCached", "past (head 64)", []int{256, 1024}, 1, cached},
 	)
 }
 

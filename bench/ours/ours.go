@@ -3,7 +3,6 @@
 package ours
 
 import (
-	"bytes"
 	"errors"
 	"flag"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"deeploop/bench"
 	"deeploop/internal/kernel"
 	"deeploop/internal/kernel/pick"
+	"deeploop/internal/runlog"
 )
 
 // Command is the first argument of a program that is to serve.
@@ -79,22 +79,9 @@ func (s *server) answer(r bench.Request) (bench.Reply, error) {
 	case "export":
 		return bench.Reply{}, s.export(r.Out)
 	case "memory":
-		return bench.Reply{PeakRSS: peakRSS()}, nil
+		return bench.Reply{PeakRSS: int64(runlog.PeakBytes())}, nil
 	}
 	return bench.Reply{}, fmt.Errorf("no op %q", r.Op)
-}
-
-// peakRSS is the most memory this process has had resident, in bytes, where
-// the system tells (Linux).
-func peakRSS() int64 {
-	status, _ := os.ReadFile("/proc/self/status")
-	for line := range bytes.Lines(status) {
-		var kB int64
-		if n, _ := fmt.Sscanf(string(line), "VmHWM: %d kB", &kB); n == 1 {
-			return kB << 10
-		}
-	}
-	return 0
 }
 
 func precision(name string) (kernel.DType, error) {

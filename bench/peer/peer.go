@@ -47,9 +47,27 @@ func Find() (*Python, error) {
 			return nil, err
 		}
 		p := &Python{path, strings.TrimSpace(string(out)), folder}
-		return p, os.CopyFS(folder, programs)
+		if err := os.CopyFS(folder, programs); err != nil {
+			return nil, errors.Join(err, p.Close())
+		}
+		return p, nil
 	}
 	return nil, ErrNone
+}
+
+// Beside is Find for figures of m, which it tells what there is; the result is
+// nil where nothing is.
+func Beside(m *bench.Machine) (*Python, error) {
+	p, err := Find()
+	if errors.Is(err, ErrNone) {
+		m.Peer = "skipped, " + err.Error()
+		fmt.Fprintln(os.Stderr, m.Peer)
+		return nil, nil
+	}
+	if err == nil {
+		m.Peer = "PyTorch " + p.Version
+	}
+	return p, err
 }
 
 // Close removes the copies of the programs.

@@ -10,7 +10,6 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"math"
@@ -24,6 +23,7 @@ import (
 	"deeploop/bench/ours"
 	"deeploop/bench/peer"
 	"deeploop/internal/kernel/pick"
+	"deeploop/internal/profile"
 )
 
 func main() {
@@ -61,15 +61,11 @@ const (
 func run(kernel string, precisions, threads []string, rounds int, list []shape, out, js string) error {
 	doc := document{Machine: bench.ThisMachine()}
 	doc.Machine.Kernel = kernel
-	python, err := peer.Find()
-	switch {
-	case errors.Is(err, peer.ErrNone):
-		doc.Machine.Peer = "skipped, " + err.Error()
-		fmt.Fprintln(os.Stderr, doc.Machine.Peer)
-	case err != nil:
+	python, err := peer.Beside(&doc.Machine)
+	if err != nil {
 		return err
-	default:
-		doc.Machine.Peer = "PyTorch " + python.Version
+	}
+	if python != nil {
 		defer python.Close()
 	}
 	for _, t := range threads {
@@ -101,7 +97,9 @@ func compare(python *peer.Python, kernel, precision string, threads, rounds int,
 	defer us.Close()
 	var them *bench.Process
 	if python != nil {
-		e := peer.Environment{Capability: peer.Capabilities(kernel)[0], Wait: "active", Threads: threads}
+		// PyTorch makes a new tensor for each result; ours has one. So its memory is
+		// kept, or the largest would be fresh pages every time.
+		e := peer.Environment{Capability: peer.Capabilities(kernel)[0], Wait: "active", Memory: "keep", Threads: threads}
 		if precision == "fp32" {
 			e.Wait = "passive"
 		}
@@ -174,7 +172,7 @@ func (p *product) measure(us, them *bench.Process, precision string, rounds int,
 		if err != nil {
 			return err
 		}
-		mine := bench.SpreadOf(a.Seconds).Median
+		mine := profile.SpreadOf(a.Seconds).Median
 		seconds = append(seconds, mine)
 		if ceiling := max(before.GFLOPS, after.GFLOPS); ceiling > 0 {
 			share = append(share, p.Shape.flop()/1e9/mine/ceiling)
@@ -185,12 +183,12 @@ func (p *product) measure(us, them *bench.Process, precision string, rounds int,
 			if err != nil {
 				return err
 			}
-			t := bench.SpreadOf(b.Seconds).Median
+			t := profile.SpreadOf(b.Seconds).Median
 			other, ratio = append(other, t), append(ratio, t/mine)
 		}
 	}
-	p.Seconds, p.PeerSeconds = bench.SpreadOf(seconds), bench.SpreadOf(other)
-	p.Ratio, p.Share = bench.SpreadOf(ratio), bench.SpreadOf(share)
+	p.Seconds, p.PeerSeconds = profile.SpreadOf(seconds), profile.SpreadOf(other)
+	p.Ratio, p.Share = profile.SpreadOf(ratio), profile.SpreadOf(share)
 	p.GFLOPS = p.Shape.flop() / 1e9 / p.Seconds.Median
 	if them != nil {
 		p.PeerGFLOPS = p.Shape.flop() / 1e9 / p.PeerSeconds.Median

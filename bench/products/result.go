@@ -5,18 +5,19 @@ import (
 	"strings"
 
 	"deeploop/bench"
+	"deeploop/internal/profile"
 )
 
 // product is one shape in one direction.
 type product struct {
-	Shape       shape        `json:"shape"`
-	Kind        string       `json:"kind"`
-	Seconds     bench.Spread `json:"seconds"`
-	PeerSeconds bench.Spread `json:"peer_seconds"`
-	Ratio       bench.Spread `json:"times_faster"`
-	Share       bench.Spread `json:"ceiling_share"`
-	GFLOPS      float64      `json:"gflops"` // of the median
-	PeerGFLOPS  float64      `json:"peer_gflops"`
+	Shape       shape          `json:"shape"`
+	Kind        string         `json:"kind"`
+	Seconds     profile.Spread `json:"seconds"`
+	PeerSeconds profile.Spread `json:"peer_seconds"`
+	Ratio       profile.Spread `json:"times_faster"`
+	Share       profile.Spread `json:"ceiling_share"`
+	GFLOPS      float64        `json:"gflops"` // of the median
+	PeerGFLOPS  float64        `json:"peer_gflops"`
 }
 
 // group is all products of one precision and thread count.
@@ -95,7 +96,7 @@ type document struct {
 
 func (d document) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "## Matrix products\n\n%s\n\n", d.Machine.Markdown())
+	b.WriteString(d.Machine.Heading("Matrix products"))
 	b.WriteString("Times faster than PyTorch (oneDNN in bf16, OpenBLAS in fp32) over all shapes; shares of the ceiling of shapes with M of 2048 and more, N and K up to 1024 and beyond. Shapes are M N K.\n\n")
 	b.WriteString("| precision | threads | product | geometric mean | worst | least share | least share beyond | mean share | mean GFLOP/s |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	for _, g := range d.Groups {

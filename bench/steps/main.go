@@ -12,7 +12,6 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -71,15 +70,11 @@ func (r *runner) run(configs, precisions []string, kernels, out, js string) erro
 		machine.Peer = "left out"
 	} else {
 		var err error
-		if r.python, err = peer.Find(); err != nil {
-			if !errors.Is(err, peer.ErrNone) {
-				return err
-			}
-			machine.Peer = "skipped, " + err.Error()
-			fmt.Fprintln(r.log, machine.Peer)
-		} else {
+		if r.python, err = peer.Beside(&machine); err != nil {
+			return err
+		}
+		if r.python != nil {
 			defer r.python.Close()
-			machine.Peer = "PyTorch " + r.python.Version
 		}
 	}
 	doc := document{Machine: machine}

@@ -7,6 +7,7 @@ import (
 
 	"deeploop/bench"
 	"deeploop/bench/ours"
+	"deeploop/internal/profile"
 )
 
 // samples are one side's figures, one of each kind per round.
@@ -38,18 +39,18 @@ type result struct {
 	Threads   int          `json:"threads"`
 	Choice    *choice      `json:"peer_choice,omitempty"`
 
-	Seconds     bench.Spread `json:"seconds"`
-	PeerSeconds bench.Spread `json:"peer_seconds"`
-	Ratio       bench.Spread `json:"times_faster"` // the peer's seconds over ours, within a round
-	OneThread   bench.Spread `json:"seconds_one_thread"`
+	Seconds     profile.Spread `json:"seconds"`
+	PeerSeconds profile.Spread `json:"peer_seconds"`
+	Ratio       profile.Spread `json:"times_faster"` // the peer's seconds over ours, within a round
+	OneThread   profile.Spread `json:"seconds_one_thread"`
 
-	Gigaflop  float64      `json:"gflop"` // of one step, ours.TrainStepFlops
-	Before    bench.Spread `json:"ceiling_before_gflops"`
-	After     bench.Spread `json:"ceiling_after_gflops"`
-	Share     bench.Spread `json:"ceiling_share"`
-	ShareOne  bench.Spread `json:"ceiling_share_one_thread"`
-	Scaling   float64      `json:"scaling"`         // one thread's median over that of all
-	ScalingOf float64      `json:"ceiling_scaling"` // the same of the ceiling
+	Gigaflop  float64        `json:"gflop"` // of one step, ours.TrainStepFlops
+	Before    profile.Spread `json:"ceiling_before_gflops"`
+	After     profile.Spread `json:"ceiling_after_gflops"`
+	Share     profile.Spread `json:"ceiling_share"`
+	ShareOne  profile.Spread `json:"ceiling_share_one_thread"`
+	Scaling   float64        `json:"scaling"`         // one thread's median over that of all
+	ScalingOf float64        `json:"ceiling_scaling"` // the same of the ceiling
 
 	RSS       int64 `json:"peak_rss_bytes"`
 	PeerRSS   int64 `json:"peer_peak_rss_bytes"`
@@ -59,20 +60,20 @@ type result struct {
 }
 
 func (r *result) summarise() {
-	r.Seconds, r.OneThread, r.PeerSeconds = bench.SpreadOf(r.many.seconds), bench.SpreadOf(r.one.seconds), bench.SpreadOf(r.peer.seconds)
-	r.Ratio = bench.SpreadOf(bench.Ratios(r.peer.seconds, r.many.seconds))
-	r.Before, r.After = bench.SpreadOf(r.many.before), bench.SpreadOf(r.many.after)
+	r.Seconds, r.OneThread, r.PeerSeconds = profile.SpreadOf(r.many.seconds), profile.SpreadOf(r.one.seconds), profile.SpreadOf(r.peer.seconds)
+	r.Ratio = profile.SpreadOf(bench.Ratios(r.peer.seconds, r.many.seconds))
+	r.Before, r.After = profile.SpreadOf(r.many.before), profile.SpreadOf(r.many.after)
 	r.Gigaflop = ours.TrainStepFlops(r.Config) / 1e9
-	share := func(s samples) bench.Spread {
+	share := func(s samples) profile.Spread {
 		rate := make([]float64, len(s.seconds))
 		for i, t := range s.seconds {
 			rate[i] = r.Gigaflop / t
 		}
-		return bench.SpreadOf(bench.Ratios(rate, s.ceilings()))
+		return profile.SpreadOf(bench.Ratios(rate, s.ceilings()))
 	}
 	r.Share, r.ShareOne = share(r.many), share(r.one)
 	r.Scaling = r.OneThread.Median / r.Seconds.Median
-	r.ScalingOf = bench.SpreadOf(r.many.ceilings()).Median / bench.SpreadOf(r.one.ceilings()).Median
+	r.ScalingOf = profile.SpreadOf(r.many.ceilings()).Median / profile.SpreadOf(r.one.ceilings()).Median
 }
 
 func (r *result) line() string {
@@ -96,7 +97,7 @@ type tried struct {
 
 func (d document) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "## Training steps\n\n%s\n\nSeconds are minimum / median / maximum.\n\n", d.Machine.Markdown())
+	b.WriteString(d.Machine.Heading("Training steps") + "Seconds are minimum / median / maximum.\n\n")
 	var told []string
 	for _, r := range d.Steps {
 		if !slices.Contains(told, r.Config.Name) {
@@ -107,16 +108,14 @@ func (d document) markdown() string {
 	b.WriteString("\n")
 	fmt.Fprintf(&b, "| size | precision | kernel | ours, s | ours on 1 thread, s | peer, s | peer's best | times faster | share of ceiling | ceiling before, after GFLOP/s | threads' gain (ceiling's) | peak memory, MB | disturbed |\n|%s\n", strings.Repeat(" --- |", 13))
 	for _, r := range d.Steps {
-		choice, peerMB := "-", "-"
+		choice, memory := "-", fmt.Sprint(r.RSS>>20)
 		if r.Choice != nil {
 			choice = r.Choice.String()
-			peerMB = fmt.Sprintf("%d of the peer's %d (%.2f)", r.RSS>>20, r.PeerRSS>>20, float64(r.RSS)/float64(r.PeerRSS))
-		} else {
-			peerMB = fmt.Sprint(r.RSS >> 20)
+			memory += fmt.Sprintf(" of the peer's %d (%.2f)", r.PeerRSS>>20, float64(r.RSS)/float64(r.PeerRSS))
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s x%d | %s | %s | %s | %s | %s | %s | %.0f, %.0f | %.2f (%.2f) | %s | %d |\n",
 			r.Config.Name, r.Precision, r.Kernel, r.Threads, r.Seconds.Format("%.3f"), r.OneThread.Format("%.3f"), r.PeerSeconds.Format("%.3f"), choice,
-			r.Ratio.Format("%.2f"), r.Share.Format("%.2f"), r.Before.Median, r.After.Median, r.Scaling, r.ScalingOf, peerMB, r.Disturbed)
+			r.Ratio.Format("%.2f"), r.Share.Format("%.2f"), r.Before.Median, r.After.Median, r.Scaling, r.ScalingOf, memory, r.Disturbed)
 	}
 	b.WriteString("\n")
 	return b.String()

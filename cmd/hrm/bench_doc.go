@@ -5,13 +5,14 @@ import (
 
 	"deeploop/hrm"
 	"deeploop/internal/command"
+	"deeploop/internal/profile"
 )
 
 // benchDoc is the document of hrm bench --json. Tokens are cells of grids; task
 // slots do not count.
 type benchDoc struct {
 	*command.Figures
-	EvalSegment      *command.Spread `json:"eval_segment_s"`
+	EvalSegment      *profile.Spread `json:"eval_segment_s"`
 	TrainStepFlops   float64         `json:"train_step_flops"`
 	EvalSegmentFlops float64         `json:"eval_segment_flops"`
 	Config           benchConfig     `json:"config"`

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"deeploop/internal/command"
+	"deeploop/internal/profile"
 	"deeploop/internal/wording"
 	"deeploop/lm"
 )
@@ -11,7 +12,7 @@ import (
 // benchDoc is the document of lm bench --json.
 type benchDoc struct {
 	*command.Figures
-	EvalBatch      *command.Spread `json:"eval_batch_s"`
+	EvalBatch      *profile.Spread `json:"eval_batch_s"`
 	TrainStepFlops float64         `json:"train_step_flops"`
 	// FlopsPerToken is of a forward pass, as the literature counts it.
 	FlopsPerToken lm.Flops    `json:"flops_per_token"`

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"slices"
 	"time"
 
 	"deeploop/internal/cli"
@@ -146,11 +145,11 @@ func (p *phases) time(ctx context.Context, what string, budget float64, one func
 // Figures are what a benchmark found out. Times are in seconds, shares from 0
 // to 1; null where nothing was measured.
 type Figures struct {
-	TrainStep *Spread `json:"train_step_s"`
+	TrainStep *profile.Spread `json:"train_step_s"`
 	// Eval is a part of an evaluation; the program gives it its name.
-	Eval           *Spread `json:"-"`
-	TokensPerS     float64 `json:"tokens_per_s"`
-	EvalTokensPerS float64 `json:"eval_tokens_per_s"`
+	Eval           *profile.Spread `json:"-"`
+	TokensPerS     float64         `json:"tokens_per_s"`
+	EvalTokensPerS float64         `json:"eval_tokens_per_s"`
 
 	GFLOPS           float64  `json:"gflops"`
 	CeilingGFLOPS    float64  `json:"ceiling_gflops"`
@@ -177,29 +176,6 @@ type Figures struct {
 	EvalProfile *profile.Report `json:"eval_profile,omitempty"`
 }
 
-// Spread is what n repeats took.
-type Spread struct {
-	Min    float64 `json:"min"`
-	Median float64 `json:"median"`
-	Max    float64 `json:"max"`
-	N      int     `json:"n"`
-}
-
-// Count is 0 of nothing.
-func (s *Spread) Count() int {
-	if s == nil {
-		return 0
-	}
-	return s.N
-}
-
-func spreadOf(values []float64) *Spread {
-	if len(values) == 0 {
-		return nil
-	}
-	return &Spread{slices.Min(values), profile.Median(values), slices.Max(values), len(values)}
-}
-
 // Machine is where it was timed.
 type Machine struct {
 	Processor string `json:"processor"`
@@ -210,9 +186,18 @@ type Machine struct {
 	Go        string `json:"go"`
 }
 
+// spread is null of nothing.
+func spread(values []float64) *profile.Spread {
+	if len(values) == 0 {
+		return nil
+	}
+	s := profile.SpreadOf(values)
+	return &s
+}
+
 func (m *Bench) figures(steps, parts timings) *Figures {
 	f := &Figures{
-		TrainStep: spreadOf(steps.seconds), Eval: spreadOf(parts.seconds),
+		TrainStep: spread(steps.seconds), Eval: spread(parts.seconds),
 		GFLOPS: profile.Median(steps.flops) / 1e9, EvalGFLOPS: profile.Median(parts.flops) / 1e9,
 		Steps: m.Options.Steps, Kernel: m.Choice.Backend.Name(), Precision: m.Choice.Precision.String(), Threads: m.Choice.Backend.Threads(),
 		Machine: Machine{

@@ -22,9 +22,17 @@ func (m *Bench) Print(w io.Writer, f *Figures, doc any, configuration string) (e
 		err = m.write(w, f, configuration)
 	}
 	if err == nil && f.Interrupted {
-		err = fmt.Errorf("%w after %d training steps and %d %ss were timed", cli.ErrInterrupted, f.TrainStep.Count(), f.Eval.Count(), m.Evaluation)
+		err = fmt.Errorf("%w after %d training steps and %d %ss were timed", cli.ErrInterrupted, timed(f.TrainStep), timed(f.Eval), m.Evaluation)
 	}
 	return err
+}
+
+// timed is how many measurements there are.
+func timed(s *profile.Spread) int {
+	if s == nil {
+		return 0
+	}
+	return s.N
 }
 
 func (m *Bench) write(w io.Writer, d *Figures, configuration string) error {
@@ -32,7 +40,7 @@ func (m *Bench) write(w io.Writer, d *Figures, configuration string) error {
 	fmt.Fprintf(w, "machine        %s, %d usable processors\n", d.Machine.Processor, d.Machine.Usable)
 	fmt.Fprintf(w, "arithmetic     kernel %s, %s, %d threads\n\n", d.Kernel, d.Precision, d.Threads)
 	fmt.Fprintf(w, "%-20s %11s %11s %11s %9s %9s %6s\n", "seconds", "minimum", "median", "maximum", "tokens/s", "GFLOP/s", "timed")
-	row := func(name string, s *Spread, tokens, gflops float64) {
+	row := func(name string, s *profile.Spread, tokens, gflops float64) {
 		if s == nil {
 			fmt.Fprintf(w, "%-20s %11s\n", name, "not timed")
 			return

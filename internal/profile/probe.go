@@ -1,7 +1,6 @@
 package profile
 
 import (
-	"slices"
 	"time"
 
 	"deeploop/internal/kernel"
@@ -83,13 +82,3 @@ func (p *Probe) Copy() float64 {
 // Ceilings returns the medians: FLOP/s and bytes/s, 0 where nothing was
 // probed.
 func (p *Probe) Ceilings() (products, copies float64) { return Median(p.products), Median(p.copies) }
-
-// Median of values, 0 of none; the mean of the two in the middle of an even
-// number.
-func Median(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	v := slices.Sorted(slices.Values(values))
-	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
-}
