@@ -13,8 +13,8 @@ enum { DL_AVX512_BF16 = DL_LEVELS };
 int dl_cpu_vec_level(int level);
 
 // dl_cpu_missing returns what keeps a level from running here, as a constant
-// string, or NULL when it runs. Asking for DL_AMX also asks the kernel, once
-// in a process, for the right to use tile registers.
+// string, or NULL when it runs. The first call also asks Linux, where the
+// processor has tiles, for the right to use them.
 const char *dl_cpu_missing(int level);
 
 // dl_cpu_bf16_dot reports AVX512_BF16 (vdpbf16ps) on top of DL_AVX512.

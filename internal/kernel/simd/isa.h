@@ -10,6 +10,11 @@
 #include <immintrin.h>
 #endif
 
+// Said here, or AMX's header fails with a page of errors.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 11
+#error "the kernels need gcc 11 or newer, or clang; CGO_ENABLED=0 builds without them, in plain Go"
+#endif
+
 // a*b+c is never fused behind our back. GCC does so by -std=c11.
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF

@@ -211,7 +211,7 @@ void *dl_shared(dl_pool *p, int slot, size_t bytes) { return grow(&p->shared[slo
 int dl_pool_threads(const dl_pool *p) { return p->threads; }
 
 static void release(dl_pool *p) {
-	for (int i = 0; i < p->threads; i++) raw_free(p->scratch[i].p);
+	for (int i = 0; p->scratch && i < p->threads; i++) raw_free(p->scratch[i].p);
 	for (int i = 0; i < DL_SLOTS; i++) raw_free(p->shared[i].p);
 	pthread_mutex_destroy(&p->mu);
 	pthread_cond_destroy(&p->wake_cond);
@@ -239,7 +239,10 @@ dl_pool *dl_pool_open(int threads) {
 	pthread_mutex_init(&p->mu, NULL);
 	pthread_cond_init(&p->wake_cond, NULL);
 	pthread_cond_init(&p->done_cond, NULL);
-	if (!p->scratch || !p->shares || !p->workers) abort();
+	if (!p->scratch || !p->shares || !p->workers) {
+		release(p);
+		return NULL;
+	}
 
 #if !defined(_WIN32)
 	// Workers run no Go code: signals belong to Go's own threads. Faults stay

@@ -59,8 +59,10 @@ static void copy_chunk(void *arg, int chunk, int thread) {
 	const char *src = j->src + at;
 #if defined(__x86_64__)
 	if (2 * j->bytes > CACHED) {
-		size_t head = -(uintptr_t)dst & 15, i = head;
+		size_t head = -(uintptr_t)dst & 15;
+		if (head > n) head = n;
 		memcpy(dst, src, head);
+		size_t i = head;
 		for (; i + 64 <= n; i += 64) {
 			__m128i v[4];
 			for (int k = 0; k < 4; k++) v[k] = _mm_loadu_si128((const __m128i *)(src + i) + k);

@@ -1,7 +1,8 @@
 // Attention of bf16 activations on AMX tiles. Rotated q and k, the
 // probabilities and their gradients are rounded to bf16 before a product; sums
 // are float. One chunk for each (batch, head), a block of queries at a time
-// against all keys, with an exact softmax.
+// against all keys, with an exact softmax. The plain loops are those of
+// vec_attn_body.h and vec_attn_back_body.h.
 #if defined(__x86_64__)
 #include "vec.h"
 #include <stddef.h>
@@ -128,7 +129,7 @@ static void attn_back_chunk(void *arg, int chunk, int thread) {
 	const int64_t width = (int64_t)a->n * k, sums = (int64_t)z.kd * z.tp * 4, pairs = GROUP / 2 * z.ld * 4;
 	const float scale = 1.0f / sqrtf((float)k);
 	char *mem = dl_scratch(a->pool, thread,
-	                       9 * z.rows_bytes + 2 * sums + 2 * pairs + ROWS * (2 * z.ld * 4 + z.ldp * 2 + z.kd * 4) + z.tp * z.kd * 4);
+	                       9 * z.rows_bytes + 3 * sums + 2 * pairs + ROWS * (2 * z.ld * 4 + z.ldp * 2 + z.kd * 4));
 	uint16_t *q = take(&mem, z.rows_bytes), *kr = take(&mem, z.rows_bytes), *v = take(&mem, z.rows_bytes), *dy = take(&mem, z.rows_bytes);
 	char *kt = take(&mem, z.rows_bytes), *vt = take(&mem, z.rows_bytes), *ki = take(&mem, z.rows_bytes);
 	char *ql = take(&mem, z.rows_bytes), *dyl = take(&mem, z.rows_bytes);
@@ -136,7 +137,7 @@ static void attn_back_chunk(void *arg, int chunk, int thread) {
 	uint32_t *pi = take(&mem, pairs), *di = take(&mem, pairs);
 	float *s = take(&mem, ROWS * z.ld * 4), *g = take(&mem, ROWS * z.ld * 4), *dq = take(&mem, ROWS * z.kd * 4);
 	uint16_t *d = take(&mem, ROWS * z.ldp * 2);
-	float *rows = take(&mem, z.tp * z.kd * 4);
+	float *rows = take(&mem, sums);
 	const uint16_t *qkv = (const uint16_t *)a->qkv + (int64_t)b * t * 3 * width + (int64_t)h * k;
 	const uint16_t *o = (const uint16_t *)a->o + (int64_t)b * t * width + (int64_t)h * k;
 	uint16_t *dqkv = (uint16_t *)a->dqkv + (int64_t)b * t * 3 * width + (int64_t)h * k;
