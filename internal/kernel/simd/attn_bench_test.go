@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"deeploop/internal/kernel"
 )
@@ -18,20 +17,15 @@ import (
 // registers, probed before each call, and the time as a multiple of what its
 // matrix work takes at the rate of a large Linear of the same backend.
 func BenchmarkAttention(b *testing.B) {
-	for _, l := range Levels {
-		if Missing(l) != "" {
-			continue
+	eachLevelAndType(func(l Level, dt kernel.DType) {
+		for _, s := range []kernel.AttentionShape{
+			{B: 64, T: 101, N: 4, K: 32}, {B: 32, T: 101, N: 4, K: 64}, {B: 1, T: 901, N: 8, K: 64}, {B: 4, T: 901, N: 8, K: 64},
+			{B: 1, T: 901, N: 8, K: 64, Causal: true}, {B: 64, T: 101, N: 4, K: 32, Queries: 1},
+		} {
+			s.Cos, s.Sin = kernel.RopeTables(kernel.Float32, s.T, s.K, 10000)
+			benchmarkAttention(b, l, dt, s)
 		}
-		for _, dt := range []kernel.DType{kernel.Float32, kernel.BFloat16} {
-			for _, s := range []kernel.AttentionShape{
-				{B: 64, T: 101, N: 4, K: 32}, {B: 32, T: 101, N: 4, K: 64}, {B: 1, T: 901, N: 8, K: 64}, {B: 4, T: 901, N: 8, K: 64},
-				{B: 1, T: 901, N: 8, K: 64, Causal: true}, {B: 64, T: 101, N: 4, K: 32, Queries: 1},
-			} {
-				s.Cos, s.Sin = kernel.RopeTables(kernel.Float32, s.T, s.K, 10000)
-				benchmarkAttention(b, l, dt, s)
-			}
-		}
-	}
+	})
 }
 
 func benchmarkAttention(b *testing.B, l Level, dt kernel.DType, s kernel.AttentionShape) {
@@ -70,23 +64,8 @@ func benchmarkAttention(b *testing.B, l Level, dt kernel.DType, s kernel.Attenti
 				op.run(be)
 				be.Linear(y, x, w)
 				rounds := 1 + int(op.flops/65536/float64(threads)) // about as long as the call
-				var probed float64
-				var probe, work, linear time.Duration
-				for range b.N {
-					t0 := time.Now()
-					probed += be.ProbeProducts(dt, rounds)
-					t1 := time.Now()
-					op.run(be)
-					t2 := time.Now()
-					be.Linear(y, x, w)
-					t3 := time.Now()
-					probe, work, linear = probe+t1.Sub(t0), work+t2.Sub(t1), linear+t3.Sub(t2)
-				}
-				rate := op.flops * float64(b.N) / work.Seconds()
-				b.ReportMetric(0, "ns/op")
-				b.ReportMetric(rate/1e9, "GFLOP/s")
-				b.ReportMetric(rate/(probed/probe.Seconds()), "of-ceiling")
-				b.ReportMetric(2*m*d*d*float64(b.N)/linear.Seconds()/rate, "times-GEMM")
+				rate, linear := timeBesideProbe(b, be, dt, rounds, op.flops, func() { op.run(be) }, func() { be.Linear(y, x, w) })
+				b.ReportMetric(2*m*d*d/linear/rate, "times-GEMM")
 			})
 		}
 	}

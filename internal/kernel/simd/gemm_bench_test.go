@@ -17,23 +17,54 @@ import (
 // each run, since the speed of a shared machine changes within milliseconds. The
 // fast levels also run on two threads. It takes two to three minutes.
 func BenchmarkProducts(b *testing.B) {
-	for _, l := range Levels {
-		if Missing(l) != "" {
-			continue
-		}
+	eachLevelAndType(func(l Level, dt kernel.DType) {
 		threads := []int{1, 2}
 		if l < AVX512 {
 			threads = threads[:1]
 		}
+		if l == Portable && dt == kernel.BFloat16 {
+			return // widened, then the same
+		}
+		for _, s := range []shape{{6464, 384, 128}, {3604, 1536, 512}, {901, 512, 1536}, {64, 512, 512}} {
+			benchmarkProducts(b, l, dt, s, threads)
+		}
+	})
+}
+
+// eachLevelAndType runs f for every level that runs here and every type.
+func eachLevelAndType(f func(l Level, dt kernel.DType)) {
+	for _, l := range Levels {
+		if Missing(l) != "" {
+			continue
+		}
 		for _, dt := range []kernel.DType{kernel.Float32, kernel.BFloat16} {
-			if l == Portable && dt == kernel.BFloat16 {
-				continue // widened, then the same
-			}
-			for _, s := range []shape{{6464, 384, 128}, {3604, 1536, 512}, {901, 512, 1536}, {64, 512, 512}} {
-				benchmarkProducts(b, l, dt, s, threads)
-			}
+			f(l, dt)
 		}
 	}
+}
+
+// timeBesideProbe runs b.N turns of a probe of so many rounds, run, and what
+// else there is. It reports what run makes of its operations in GFLOP/s and as
+// a share of the probe's rate, and returns the former in operations per second
+// and the seconds of a turn of else.
+func timeBesideProbe(b *testing.B, be *Backend, dt kernel.DType, rounds int, flops float64, run, also func()) (rate, seconds float64) {
+	var probed float64
+	var probe, work, other time.Duration
+	for range b.N {
+		t0 := time.Now()
+		probed += be.ProbeProducts(dt, rounds)
+		t1 := time.Now()
+		run()
+		t2 := time.Now()
+		also()
+		t3 := time.Now()
+		probe, work, other = probe+t1.Sub(t0), work+t2.Sub(t1), other+t3.Sub(t2)
+	}
+	rate = flops * float64(b.N) / work.Seconds()
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(rate/1e9, "GFLOP/s")
+	b.ReportMetric(rate/(probed/probe.Seconds()), "of-ceiling")
+	return rate, other.Seconds() / float64(b.N)
 }
 
 func benchmarkProducts(b *testing.B, l Level, dt kernel.DType, s shape, counts []int) {
@@ -57,23 +88,7 @@ func benchmarkProducts(b *testing.B, l Level, dt kernel.DType, s shape, counts [
 				}
 				defer be.Close()
 				op.run(be)
-				const rounds = 500
-				probed := 0.0
-				var probe, work time.Duration
-				for range b.N {
-					t0 := time.Now()
-					probed += be.ProbeProducts(dt, rounds)
-					t1 := time.Now()
-					op.run(be)
-					t2 := time.Now()
-					probe += t1.Sub(t0)
-					work += t2.Sub(t1)
-				}
-				flops := 2 * float64(s.m) * float64(s.n) * float64(s.k) * float64(b.N)
-				rate := flops / work.Seconds() / 1e9
-				b.ReportMetric(0, "ns/op")
-				b.ReportMetric(rate, "GFLOP/s")
-				b.ReportMetric(rate/(probed/probe.Seconds()/1e9), "of-ceiling")
+				timeBesideProbe(b, be, dt, 500, 2*float64(s.m)*float64(s.n)*float64(s.k), func() { op.run(be) }, func() {})
 			})
 		}
 	}
@@ -104,27 +119,23 @@ func benchmarkProductsOnce(b *testing.B, l Level, s shape) {
 		{"Linear", func(be *Backend) { be.Linear(y, x, w) }},
 		{"LinearDX", func(be *Backend) { be.LinearDX(dx, dy, w, false) }},
 	} {
-		for _, uses := range []int{1} {
-			b.Run(fmt.Sprintf("%s/M=%d,N=%d,K=%d/uses=%d", op.name, s.m, s.n, s.k, uses), func(b *testing.B) {
-				be, err := Open(l, 2)
-				if err != nil {
-					b.Fatal(err)
-				}
-				defer be.Close()
-				var work []time.Duration
-				for range b.N {
-					w.Version++
-					be.Lerp(flush, flush, .5) // out of the cache
-					t0 := time.Now()
-					for range uses {
-						op.run(be)
-					}
-					work = append(work, time.Since(t0))
-				}
-				slices.Sort(work)
-				b.ReportMetric(0, "ns/op")
-				b.ReportMetric(2*float64(s.m)*float64(s.n)*float64(s.k)*float64(uses)/work[len(work)/4].Seconds()/1e9, "GFLOP/s")
-			})
-		}
+		b.Run(fmt.Sprintf("%s/M=%d,N=%d,K=%d", op.name, s.m, s.n, s.k), func(b *testing.B) {
+			be, err := Open(l, 2)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer be.Close()
+			var work []time.Duration
+			for range b.N {
+				w.Version++
+				be.Lerp(flush, flush, .5) // out of the cache
+				t0 := time.Now()
+				op.run(be)
+				work = append(work, time.Since(t0))
+			}
+			slices.Sort(work)
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(2*float64(s.m)*float64(s.n)*float64(s.k)/work[len(work)/4].Seconds()/1e9, "GFLOP/s")
+		})
 	}
 }
