@@ -29,6 +29,17 @@
 // #if defined(__x86_64__). DL_NAME(f) appends the variant's suffix to f. Bodies
 // are named .h because go build only watches names it knows.
 //
+// # How a product is built
+//
+// Products differ from the other kernels in that a level has an engine for
+// each type (gemm.h): floats, bf16 dot products or tiles.
+//
+//	gemm.go          packs a weight where that pays, then one call of C
+//	gemm.c           blocks of the sum, chunks, threads; weights packed on the way
+//	gemm_isa.h       what an instruction set brings: packing and the register tile
+//	gemm_body.h      these, written once; gemm_c.c, gemm_avx2.c and so on include it
+//	gemm_tile.c      y = x·B on AMX tiles; gemm_tile_dw.c gradients of weights
+//
 // # Rules for C kernels
 //
 //   - Pointers to Go memory are plain arguments of the entry point (cgo keeps

@@ -4,6 +4,7 @@
 #include "cpu.h"
 #include "gemm_isa.h"
 #include "gemm_tile.h"
+#include "whole.h"
 
 typedef struct {
 	const dl_gemm_isa *isa;
@@ -52,10 +53,6 @@ const dl_gemm_isa *dl_gemm_isa_of(int level, int engine) {
 	return &dl_gemm_isa_c;
 }
 
-static int ceil_div(int a, int b) { return (a + b - 1) / b; }
-static int round_up(int a, int b) { return ceil_div(a, b) * b; }
-static int min_int(int a, int b) { return a < b ? a : b; }
-static int max_int(int a, int b) { return a > b ? a : b; }
 static size_t elem(int type) { return type == DL_F32 ? 4 : 2; }
 static int packed_depth(const dl_gemm_isa *isa, int k) { return isa->pair ? (k + 1) / 2 : k; }
 

@@ -2,6 +2,8 @@
 #include "gemm_tile.h"
 
 #if defined(__x86_64__)
+#include "whole.h"
+
 #include "isa_amx.h"
 
 #include "tile_pack.h"
@@ -14,10 +16,6 @@ enum {
 	SMALL = 512 * 1024,    // products below this many multiplications stay on one thread
 	BLOCK_BYTES = 2048,    // a block of 32x32 bf16
 };
-
-static int ceil_div(int a, int b) { return (a + b - 1) / b; }
-static int min_int(int a, int b) { return a < b ? a : b; }
-static int max_int(int a, int b) { return a > b ? a : b; }
 
 // ---- weights: [panel of 32 columns][32 of the depth][block]
 

@@ -1,4 +1,7 @@
-// Embed: rows of a table, puzzle slots in front, positions, scale.
+// Embed: rows of a table, puzzle slots in front, positions, scale. The plain
+// loop, for each batch row b and position p:
+//
+//	y[b,p,:] = scale * ((p < prefix ? slot p of puzzle b : table[ids[b, p-prefix]]) + pos[p])
 
 enum { ACT(embed_rows) = 32 };
 
@@ -46,8 +49,9 @@ void ACT(dl_embed)(dl_pool *p, const dl_embed_args *a) {
 	dl_parallel(p, (int)((rows + ACT(embed_rows) - 1) / ACT(embed_rows)), ACT(embed_chunk), (void *)a);
 }
 
-// A chunk owns some columns of every gradient, so that no two add to one
-// element and the order of sums is that of the rows.
+// EmbedBackward: scale*dy is added to the table's rows and positions, and put
+// into the slots. A chunk owns some columns of every gradient, so that no two
+// add to one element and the order of sums is that of the rows.
 typedef struct {
 	const dl_embed_args *a;
 	int64_t cols;

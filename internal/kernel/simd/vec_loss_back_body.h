@@ -1,5 +1,8 @@
 // CrossEntropyBackward: the gradient in double, rounded once to float and
-// from there to bf16; that of softmax for bf16 in float throughout.
+// from there to bf16; that of softmax for bf16 in float throughout. The plain
+// loop, for each row, with S = sum_j s(x_j):
+//
+//	d_j = scale * (s'(x_j)/S - [j = y] s'(x_y)/s(x_y)),  s' = s for softmax
 
 DL_INLINE void ACT(scale_step)(act *d, const float *w, vf scale, int64_t i, int n, int k) {
 	vf g[VECS];

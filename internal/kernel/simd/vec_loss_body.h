@@ -1,4 +1,7 @@
-// CrossEntropy of float logits, in double.
+// CrossEntropy of float logits, in double. The plain loop, for each row x of v
+// logits with label y, s(x) = e^(x - max x) or stablemax's below:
+//
+//	pred = first j with x_j = max x,  loss = -log(s(x_y) / sum_j s(x_j))
 
 // stable_: s(x) of stablemax, x+1 for x >= 0 and 1/(1-x+1e-30) below. The
 // quotient is never taken where it is not used (x = 1 would be a pole).

@@ -1,4 +1,4 @@
-// Sums of activations.
+// Sums of activations: dst = a + b (+ c), and sums of squares.
 
 DL_INLINE void ACT(add_step)(act *dst, const act *a, const act *b, const act *c, int64_t i, int n, int k) {
 	vf x[VECS], y[VECS];

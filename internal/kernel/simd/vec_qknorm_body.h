@@ -1,5 +1,6 @@
 // QKNorm: RMSNorm over the k elements of each head of q and of each head of k,
-// every token's 2n heads of k in a row; v is copied.
+// y = gain * x*r, r = 1/sqrt(mean(x^2)+eps); every token's 2n heads of k in a
+// row; v is copied.
 
 DL_INLINE void ACT(qk_sum)(vf *sum, const act *x, int64_t i, int n, int k) {
 	vf v[VECS];

@@ -12,12 +12,17 @@ DL_INLINE void ACT(swiglu_ahead)(const act *gate, const act *up, int n) {
 	}
 }
 
+// swiglu_load: n vectors of the gate u and of the up v, e^-u and sigma(u).
+DL_INLINE void ACT(swiglu_load)(vf *u, vf *v, vf *s, vf *e, const act *gate, const act *up, int n, int k) {
+	ACT(swiglu_ahead)(gate, up, n);
+	alds(u, gate, n, k);
+	alogistics(s, e, u, n);
+	alds(v, up, n, k);
+}
+
 DL_INLINE void ACT(swiglu_step)(act *y, const act *gate, const act *up, int64_t i, int n, int k) {
 	vf u[VECS], v[VECS], e[VECS], s[VECS];
-	ACT(swiglu_ahead)(gate + i, up + i, n);
-	alds(u, gate + i, n, k);
-	alogistics(s, e, u, n);
-	alds(v, up + i, n, k);
+	ACT(swiglu_load)(u, v, s, e, gate + i, up + i, n, k);
 	EACH(j, n) v[j] = vmul(vmul(u[j], s[j]), v[j]);
 	asts(y + i, v, n, k);
 }
@@ -40,11 +45,8 @@ void ACT(dl_swiglu)(dl_pool *p, const dl_swiglu_args *a) {
 // sigma*e^-u, which keeps its digits for large u.
 DL_INLINE void ACT(swiglu_back_step)(act *d_gate, act *d_up, const act *dy, const act *gate, const act *up, int64_t i, int n, int k) {
 	vf u[VECS], v[VECS], g[VECS], e[VECS], s[VECS];
-	ACT(swiglu_ahead)(gate + i, up + i, n);
-	alds(u, gate + i, n, k);
-	alogistics(s, e, u, n);
+	ACT(swiglu_load)(u, v, s, e, gate + i, up + i, n, k);
 	alds(g, dy + i, n, k);
-	alds(v, up + i, n, k);
 	EACH(j, n) g[j] = vmul(g[j], s[j]);
 	EACH(j, n) v[j] = vmul(vmul(g[j], v[j]), vfma(u[j], vmul(s[j], e[j]), vset1(1)));
 	asts(d_gate + i, v, n, k);

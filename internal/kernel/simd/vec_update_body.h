@@ -16,6 +16,11 @@ DL_INLINE void DL_NAME(average_)(const dl_update_args *a, const vf *w, int64_t i
 	vstores(a->avg + i, x, n, k);
 }
 
+// AdamATan2. For each i, with step = lr/(1-b1^t), root = 1/sqrt(1-b2^t), c = 1-b
+// and decay = 1-lr*wd:
+//
+//	m = c1*g + (m - c1*m),  v = c2*g^2 + (v - c2*v)
+//	w = decay*w - step*atan2(m, sqrt(v)*root)
 DL_INLINE void DL_NAME(adam_step)(const dl_update_args *a, int64_t i, int n, int k) {
 	vf g[VECS], m[VECS], v[VECS], w[VECS];
 	vloads(g, a->g + i, n, k);
@@ -43,6 +48,9 @@ void DL_NAME(dl_adam)(dl_pool *p, const dl_update_args *a) {
 	dl_parallel(p, DL_NAME(flat_chunks)(a->n), DL_NAME(adam_chunk), (void *)a);
 }
 
+// AdamW. The same with scale*g for g and
+//
+//	w = decay*w - step*m/(sqrt(v)*root + eps)
 DL_INLINE void DL_NAME(adamw_step)(const dl_update_args *a, int64_t i, int n, int k) {
 	vf g[VECS], m[VECS], v[VECS], w[VECS];
 	vloads(g, a->g + i, n, k);
@@ -71,6 +79,7 @@ void DL_NAME(dl_adamw)(dl_pool *p, const dl_update_args *a) {
 	dl_parallel(p, DL_NAME(flat_chunks)(a->n), DL_NAME(adamw_chunk), (void *)a);
 }
 
+// SignSGD: w = decay*w - lr*sign(g), no step fused.
 DL_INLINE void DL_NAME(signsgd_step)(const dl_update_args *a, int64_t i, int n, int k) {
 	vf g[VECS], w[VECS];
 	const vf up = vset1(a->lr), down = vset1(-a->lr);
@@ -91,6 +100,7 @@ void DL_NAME(dl_signsgd)(dl_pool *p, const dl_update_args *a) {
 	dl_parallel(p, DL_NAME(flat_chunks)(a->n), DL_NAME(signsgd_chunk), (void *)a);
 }
 
+// Lerp: dst = rate*dst + rest*src.
 DL_INLINE void DL_NAME(lerp_step)(const dl_update_args *a, int64_t i, int n, int k) {
 	vf w[VECS], x[VECS];
 	vloads(w, a->w + i, n, k);
@@ -109,6 +119,7 @@ void DL_NAME(dl_lerp)(dl_pool *p, const dl_update_args *a) {
 	dl_parallel(p, DL_NAME(flat_chunks)(a->n), DL_NAME(lerp_chunk), (void *)a);
 }
 
+// Convert: float to bf16, rounded to nearest, and back.
 DL_INLINE void DL_NAME(narrow_step)(uint16_t *dst, const float *src, int64_t i, int n, int k) {
 	vf v[VECS];
 	vloads(v, src + i, n, k);
