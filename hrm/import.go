@@ -53,6 +53,9 @@ type Foreign struct {
 // says what, and which command takes it.
 func OpenForeign(f *tensorfile.File) (*Foreign, error) {
 	has := func(name string) bool { _, ok := f.Info(name); return ok }
+	if len(f.Names()) == 0 {
+		return nil, importErrorf("%s has no tensors: it is an empty state dict; take a checkpoint that the trainer saved", f.Path)
+	}
 	if has("puzzle_identifiers") && (has("logits") || has("preds")) {
 		return nil, importErrorf("%s holds predictions, not weights; score it with hrm score --predictions %s --data DIR", f.Path, f.Path)
 	}

@@ -71,6 +71,9 @@ func (r Resolved) agrees(with Resolved) error {
 // before the tensors' names; others are ignored when it is not empty. Tensors
 // that are missing, left over, or of another shape or type are all named.
 func Import(e Exported, f *safetensors.File, prefix string) (*Model, error) {
+	if len(f.Names()) == 0 {
+		return nil, importErrorf("the file of weights has no tensors")
+	}
 	m, err := newModel(e.Config, kernel.Float32, func(kernel.Buf, float64) {})
 	if err != nil {
 		return nil, err

@@ -1,9 +1,8 @@
 package main
 
 import (
-	"context"
+	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -24,7 +23,6 @@ import (
 	"deeploop/internal/optim"
 	"deeploop/internal/runlog"
 	"deeploop/internal/tensorfile"
-	"deeploop/internal/train"
 )
 
 // referenceConfig is what the reference trainers call the configuration of a
@@ -63,7 +61,7 @@ optimizer, as the reference's does.`,
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return importRun(c.Context(), s, o, args[0]) },
+		RunE: func(_ *cobra.Command, args []string) error { return importRun(s, o, args[0]) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.run, "run", "", "run folder `DIR` to make (default a new one below "+command.RunsFolder+"/)")
@@ -89,7 +87,7 @@ func newImportSettings() *cli.Settings[hrm.TrainConfig] {
 	return set
 }
 
-func importRun(ctx context.Context, s *cli.Streams, o importOptions, path string) (err error) {
+func importRun(s *cli.Streams, o importOptions, path string) error {
 	f, err := openForeign(path)
 	if err != nil {
 		return err
@@ -133,14 +131,6 @@ func importRun(ctx context.Context, s *cli.Streams, o importOptions, path string
 			return err
 		}
 	}
-	run, err := train.Open(train.Folder{Dir: o.run, How: train.New, Now: time.Now})
-	if err != nil {
-		return err
-	}
-	defer func() {
-		err = errors.Join(err, run.Close())
-		os.Remove(o.run) // only succeeds on an empty folder, after a failure
-	}()
 	progress.Doing("writing " + o.run)
 	where, err := saveImported(o, path, c, m, d)
 	if err != nil {
@@ -305,7 +295,7 @@ func buildHint(rows int) string {
 	return "hrm build-data --input arc-agi-1 --input concept-arc/corpus makes that of ARC-1, --input arc-agi-2 that of ARC-2; a folder of the reference's builder serves too"
 }
 
-// saveImported writes the run: its only checkpoint, and the configuration.
+// saveImported makes the run, at step 0.
 func saveImported(o importOptions, path string, c hrm.TrainConfig, m *hrm.Model, d *augment.Dataset) (string, error) {
 	config, err := json.Marshal(c)
 	if err != nil {
@@ -322,18 +312,13 @@ func saveImported(o importOptions, path string, c hrm.TrainConfig, m *hrm.Model,
 	if d.Manifest != nil {
 		meta.DatasetHash = d.Manifest.DatasetHash
 	}
+	var yaml bytes.Buffer
+	if err := o.settings.WriteYAML(&yaml, c, "Configuration of this run, made by hrm import of "+filepath.Base(path)); err != nil {
+		return "", fmt.Errorf("import: %w", err)
+	}
 	var set checkpoint.Set
 	m.State(&set)
-	store := checkpoint.Store{Dir: filepath.Join(o.run, checkpoint.Folder)}
-	ref, err := store.Save(0, meta, &set)
-	if err != nil {
-		return "", err
-	}
-	var b strings.Builder
-	if err := o.settings.WriteYAML(&b, c, "Configuration of this run, made by hrm import of "+filepath.Base(path)); err != nil {
-		return "", err
-	}
-	return store.Path(ref), checkpoint.WriteFile(filepath.Join(o.run, command.ConfigFile), []byte(b.String()))
+	return command.Imported{Run: o.run, Meta: meta, State: &set, Config: yaml.Bytes()}.Save()
 }
 
 // stepFile is the name of a checkpoint of the reference.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"deeploop/internal/checkpoint"
+	"deeploop/internal/cli"
+	"deeploop/internal/command/commandtest"
+	"deeploop/internal/files"
+	"deeploop/internal/torchfile"
 	"deeploop/internal/torchtest"
 )
 
@@ -84,6 +89,31 @@ func TestExportAndImport(t *testing.T) {
 	require.Equal(t, config, readFile(t, "ref/all_config.yaml"))
 	require.NoFileExists(t, "ref/step_9")
 	ok(t, "export --run runs/other --out ref/step_9 --force")
+}
+
+// A run that cannot be written whole is not there at all.
+func TestImportLeavesNothingHalf(t *testing.T) {
+	workFolder(t)
+	ok(t, trainTiny+"--steps 1 --run runs/a")
+	ok(t, "export --run runs/a --out ref/step_1")
+	for _, run := range []string{"runs/b", "runs/new/b"} {
+		require.Contains(t, hrmProgram.SmallDisk(t, "import ref/step_1 --run "+run), "file too large")
+		require.NoDirExists(t, run)
+	}
+	require.NoDirExists(t, "runs/new")
+	msg := fails(t, cli.ExitUsage, "import ref/step_1 --run runs/a")
+	require.Contains(t, msg, "choose another --run")
+	require.NotContains(t, msg, "--resume", "import has no such flag")
+}
+
+// An empty state dict is said to be one, in both formats.
+func TestImportOfNoTensors(t *testing.T) {
+	workFolder(t)
+	require.NoError(t, files.Write("step_1", func(w io.Writer) error { return torchfile.Write(w, "", nil, nil) }))
+	commandtest.Write(t, "empty.safetensors", "\x08\x00\x00\x00\x00\x00\x00\x00{}      ")
+	for _, file := range []string{"step_1", "empty.safetensors"} {
+		require.Contains(t, fails(t, cli.ExitUsage, "import "+file+" --data data/small"), file+" has no tensors")
+	}
 }
 
 // What has a NaN is no model.

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +15,6 @@ import (
 	"deeploop/internal/cli"
 	"deeploop/internal/command"
 	"deeploop/internal/safetensors"
-	"deeploop/internal/train"
 	"deeploop/lm"
 	"deeploop/lm/tokens"
 )
@@ -54,7 +52,7 @@ missing, left over or of another shape are named, and nothing is written then.`,
 	return cmd
 }
 
-func importRun(s *cli.Streams, o importOptions, path string) (err error) {
+func importRun(s *cli.Streams, o importOptions, path string) error {
 	if o.run == "" {
 		return cli.Usagef("--run is missing: the run folder to make")
 	}
@@ -89,31 +87,39 @@ func importRun(s *cli.Streams, o importOptions, path string) (err error) {
 	if err != nil {
 		return err
 	}
-	run, err := train.Open(train.Folder{Dir: o.run, How: train.New, NewOnly: true, Now: time.Now})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, run.Close()) }()
-	c := lm.PresetLaptop() // only the architecture counts
-	c.Arch = e.Config
-	config, err := json.Marshal(c)
-	if err != nil {
-		return fmt.Errorf("import: %w", err)
-	}
-	var set checkpoint.Set
-	m.State(&set)
-	store := checkpoint.Store{Dir: filepath.Join(o.run, checkpoint.Folder)}
 	progress.Doing("writing " + o.run)
-	ref, err := store.Save(e.Step, checkpoint.Meta{Kind: lm.Kind, Program: programName(), Config: config, Tokenizer: tok}, &set)
+	where, err := saveImported(o.run, given, e, m, tok)
 	if err != nil {
 		return err
 	}
 	progress.End()
-	fmt.Fprintf(s.Out, "wrote %s: %d parameters\n%s\n", store.Path(ref), e.NumParams(), m.ResidualReport())
+	fmt.Fprintf(s.Out, "wrote %s: %d parameters\n%s\n", where, e.NumParams(), m.ResidualReport())
 	if tok == nil {
 		s.Infof("no tokenizer came with the model: commands that read or write text need one (--tokenizer)")
 	}
 	return nil
+}
+
+// saveImported makes the run. Of its configuration the architecture is the
+// model's; the rest is what a training of it starts from.
+func saveImported(run, from string, e lm.Exported, m *lm.Model, tok []byte) (where string, err error) {
+	c := lm.PresetLaptop()
+	c.Arch = e.Config
+	config, err := json.Marshal(c)
+	if err != nil {
+		return "", fmt.Errorf("import: %w", err)
+	}
+	name := filepath.Base(from)
+	var yaml bytes.Buffer
+	if err := newTrainSettings().WriteYAML(&yaml, c, "Configuration of this run, made by lm import of "+name); err != nil {
+		return "", fmt.Errorf("import: %w", err)
+	}
+	var set checkpoint.Set
+	m.State(&set)
+	return command.Imported{
+		Run: run, Step: e.Step, State: &set, Config: yaml.Bytes(),
+		Meta: checkpoint.Meta{Kind: lm.Kind, Program: programName() + ", imported from " + name, Config: config, Tokenizer: tok},
+	}.Save()
 }
 
 // readDescription reads configuration and tokenizer; a tokenizer that is not

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"deeploop/internal/cli"
+	"deeploop/internal/command/commandtest"
 	"deeploop/internal/files"
 	"deeploop/internal/kernel"
 	"deeploop/internal/safetensors"
@@ -137,6 +138,30 @@ func TestImportSaysWhatIsWrong(t *testing.T) {
 	require.Contains(t, errs, "no tokenizer came with the model")
 	refuse(t, "has no tokenizer", "generate", "--run", "runs/b", "--prompt", "a")
 	succeed(t, "eval", "--run", "runs/b", "--data", "data/bytes", "--quiet")
+}
+
+// A run that cannot be written whole is not there at all.
+func TestImportLeavesNothingHalf(t *testing.T) {
+	useFolder(t)
+	require.Contains(t, lmProgram.SmallDisk(t, "import exported --run runs/new/b"), "file too large")
+	require.NoDirExists(t, "runs/new")
+	require.NoError(t, os.Mkdir("runs/b", 0o755))
+	lmProgram.SmallDisk(t, "import exported --run runs/b")
+	left, err := os.ReadDir("runs/b")
+	require.NoError(t, err)
+	require.Empty(t, left)
+	succeed(t, "import", "exported", "--run", "runs/b")
+	require.FileExists(t, "runs/b/config.yaml")
+	commandtest.Write(t, "file", "x")
+	refuse(t, "choose another --run", "import", "exported", "--run", "file/b")
+}
+
+// An empty file of weights is said to be one.
+func TestImportOfNoTensors(t *testing.T) {
+	useFolder(t)
+	require.NoError(t, os.WriteFile("exported/model.safetensors", []byte("\x08\x00\x00\x00\x00\x00\x00\x00{}      "), 0o644))
+	refuse(t, "the file of weights has no tensors", "import", "exported", "--run", "runs/b")
+	require.NoDirExists(t, "runs/b")
 }
 
 func TestEvalMeasuresLoss(t *testing.T) {

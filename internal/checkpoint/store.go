@@ -194,7 +194,7 @@ func (s *Store) Room(set *Set) error {
 		return fmt.Errorf("find the free disk space: %w", err)
 	}
 	if need := uint64(set.bytes()) + margin; have < need {
-		return fmt.Errorf("it needs %s and the disk has %s free; make room and continue with --resume", wording.Bytes(need), wording.Bytes(have))
+		return fmt.Errorf("it needs %s and the disk has %s free; make room", wording.Bytes(need), wording.Bytes(have))
 	}
 	return nil
 }
