@@ -31,9 +31,12 @@ func newImportCmd(s *cli.Streams) *cobra.Command {
 		Short: "Make a run of an exported model",
 		Long: `Read a model that lm export or another program wrote, a folder or its
 ` + lm.ExportTensors + `, and make a run of it that lm eval, lm generate and lm
-serve can use. It has one checkpoint, of weights alone. Tensors that are
-missing, left over or of another shape are named, and nothing is written then.`,
+serve can use. It has one checkpoint, of weights alone: lm train --resume trains
+it further, at step 0 of a schedule of its own and with a fresh optimizer.
+Tensors that are missing, left over or of another shape are named, and nothing
+is written then.`,
 		Example: `  lm import exported --run runs/imported
+  lm import exported --run runs/more && lm train --run runs/more --resume --data data/books --steps 500 --lr 1e-4
   lm import weights.safetensors --config config.json --prefix model. --run runs/weights`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {

@@ -117,7 +117,6 @@ func TestExportAndImportRoundTrip(t *testing.T) {
 func TestImportSaysWhatIsWrong(t *testing.T) {
 	useFolder(t)
 	refuse(t, "exists already and is not empty", "import", "exported", "--run", "runs/a")
-	refuse(t, "it holds the weights of step 7 alone", "train", "--run", "runs/a", "--resume", "--data", "data/bytes")
 	refuse(t, "--run is missing", "import", "exported")
 	refuse(t, "name one exported model", "import", "--run", "runs/b")
 	refuse(t, "no such file", "import", "nowhere", "--run", "runs/b")
@@ -138,6 +137,60 @@ func TestImportSaysWhatIsWrong(t *testing.T) {
 	require.Contains(t, errs, "no tokenizer came with the model")
 	refuse(t, "has no tokenizer", "generate", "--run", "runs/b", "--prompt", "a")
 	succeed(t, "eval", "--run", "runs/b", "--data", "data/bytes", "--quiet")
+}
+
+// An imported model is trained further from step 0, as by a new run that has
+// its weights: the schedule is whole, and a later session resumes like any.
+func TestImportedModelIsTrainedFurther(t *testing.T) {
+	useFolder(t)
+	const flags = " --data data/bytes --resume --lr 0.002 --lr-warmup-steps 2 --eval-tokens 300 --batch-size 2 --grad-accum 1 --threads 1 --precision fp32 "
+	_, errs := ok(t, "train --run runs/a --steps 6 --stop-after 3"+flags) // fewer steps than it has made
+	require.Contains(t, errs, "step-00000007 holds weights alone: training starts from them at step 0, with a fresh optimizer and the whole schedule of 6 steps, warm-up included; its 7 steps were made elsewhere")
+	require.Contains(t, errs, "resuming runs/a at step 0 of 6")
+	_, errs = ok(t, "train --run runs/a --resume")
+	require.Contains(t, errs, "resuming runs/a at step 3 of 6")
+	require.NotContains(t, errs, "weights alone")
+
+	succeed(t, "import", "exported", "--run", "runs/whole")
+	ok(t, "train --run runs/whole --steps 6"+flags)
+	require.Equal(t, digest(t, "runs/whole"), digest(t, "runs/a"))
+	lines := metrics(t, "runs/a")
+	require.Equal(t, 1, lines[0].Step)
+	require.InDelta(t, 0.001, float64(lines[0].Values["lr"]), 1e-9, "the first of two steps of warm-up")
+	require.InDelta(t, 0.002, float64(lines[1].Values["lr"]), 1e-9)
+
+	// It starts from the imported weights, not from new ones: at a rate of
+	// almost nothing they stay as they are.
+	loss := func(run string) float64 {
+		out, _ := ok(t, "eval --data data/bytes --quiet --json --tokens 300 --run "+run)
+		var r evalReport
+		require.NoError(t, json.Unmarshal([]byte(out), &r))
+		return float64(r.Results[0].Loss)
+	}
+	succeed(t, "import", "exported", "--run", "runs/b")
+	imported := loss("runs/b")
+	ok(t, "train --run runs/b --steps 1 --lr 1e-12"+strings.Replace(flags, "--lr 0.002", "", 1))
+	require.InDelta(t, imported, loss("runs/b"), 1e-6)
+	require.Less(t, loss("runs/a"), imported-0.01)
+
+	succeed(t, "import", "exported", "--run", "runs/c")
+	refuse(t, "arch.loops: 2, now 3", "train", "--run", "runs/c", "--resume", "--data", "data/bytes", "--loops", "3")
+	require.FileExists(t, "runs/c/checkpoints/step-00000007/state.json")
+}
+
+// The ids of a dataset of as many but other characters mean other text.
+func TestImportedModelOfAnotherTokenizer(t *testing.T) {
+	useFolder(t)
+	commandtest.Write(t, "b.txt", strings.Repeat("abc <def>\n", 300))
+	commandtest.Write(t, "c.txt", strings.Repeat("xyz <uvw>\n", 300))
+	for _, name := range []string{"b", "c"} {
+		ok(t, "prepare --tokenizer char --input "+name+".txt --out data/"+name)
+	}
+	ok(t, "train --preset testing --data data/b --steps 1 --eval-tokens 64 --run runs/b")
+	ok(t, "export --run runs/b --out out")
+	ok(t, "import out --run runs/c")
+	refuse(t, "the same ids mean other text", "train", "--run", "runs/c", "--resume", "--data", "data/c", "--steps", "2")
+	ok(t, "train --run runs/c --resume --data data/b --steps 2 --eval-tokens 64 --batch-size 2 --grad-accum 1")
 }
 
 // A run that cannot be written whole is not there at all.

@@ -168,7 +168,7 @@ func (l *loop) save() error {
 	}
 	ref, err := l.run.store.Save(l.step, l.o.Meta, l.state())
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; continue with: %s", err, l.o.Continue)
 	}
 	l.saved, l.savedAt, l.lastGood = l.step, l.o.Now(), l.run.store.Path(ref)
 	l.toNext()

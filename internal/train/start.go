@@ -1,13 +1,16 @@
 package train
 
 import (
+	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
 	"deeploop/internal/checkpoint"
 	"deeploop/internal/cli"
 	"deeploop/internal/runlog"
+	"deeploop/internal/wording"
 )
 
 // start brings trainer, metrics and folder to the step where training begins.
@@ -91,9 +94,15 @@ func (l *loop) resume(ck *checkpoint.Reader) error {
 	if err != nil {
 		return err
 	}
-	if alone := l.weightsAlone(ck); len(alone) > 0 {
-		fresh = append(fresh, alone...)
-		l.p.Notef("%s holds weights alone: training starts from them, with a fresh optimizer", ck.Dir())
+	at := ck.Step()
+	if alone := weightsAlone(ck); len(alone) > 0 {
+		fresh, at = append(fresh, alone...), 0
+		made := ""
+		if ck.Step() > 0 {
+			made = fmt.Sprintf("; its %s were made elsewhere", wording.Count(ck.Step(), "step"))
+		}
+		l.p.Notef("%s holds weights alone: training starts from them at step 0, with a fresh optimizer and the whole schedule of %s, warm-up included%s",
+			ck.Dir(), wording.Count(l.o.Steps, "step"), made)
 	}
 	l.p.Doing("reading checkpoint " + ck.Dir())
 	if err := ck.Load(l.state(), fresh...); err != nil {
@@ -102,7 +111,7 @@ func (l *loop) resume(ck *checkpoint.Reader) error {
 	if err := l.t.Restored(fresh...); err != nil {
 		return fmt.Errorf("resume from %s: %w", ck.Dir(), err)
 	}
-	l.step, l.first, l.saved, l.lastGood = ck.Step(), ck.Step(), ck.Step(), ck.Dir()
+	l.step, l.first, l.saved, l.lastGood = at, at, at, ck.Dir()
 	if l.index, err = l.run.store.Index(); err != nil {
 		return err
 	}
@@ -127,18 +136,18 @@ func (l *loop) fits(ck *checkpoint.Reader) (fresh []string, err error) {
 	if have.Kind != want.Kind {
 		return nil, cli.Usagef("resume from %s: it holds a model of kind %q, this command trains %q", ck.Dir(), have.Kind, want.Kind)
 	}
-	if ck.Step() > 0 && !ck.HasGroup(checkpoint.Optimizer) {
-		return nil, cli.Usagef("resume from %s: it holds the weights of step %d alone, as an imported model does, and what training needs besides is not there; it can be used, not trained on",
-			ck.Dir(), ck.Step())
-	}
-	if ck.Step() > l.o.Steps {
+	alone := len(weightsAlone(ck)) > 0
+	if ck.Step() > l.o.Steps && !alone {
 		return nil, cli.Usagef("resume from %s: it is at step %d, beyond the schedule's %d steps; raise --steps", ck.Dir(), ck.Step(), l.o.Steps)
+	}
+	if alone && have.Tokenizer != nil && want.Tokenizer != nil && !sameJSON(have.Tokenizer, want.Tokenizer) {
+		return nil, cli.Usagef("resume from %s: the model has another tokenizer than the dataset, so the same ids mean other text; name a dataset of its tokenizer with --data", ck.Dir())
 	}
 	changes, err := checkpoint.ConfigChanges(have.Config, want.Config, l.o.MayChange...)
 	if err != nil {
 		return nil, fmt.Errorf("resume from %s: %w", ck.Dir(), err)
 	}
-	if len(l.weightsAlone(ck)) > 0 { // nothing but the model is continued
+	if alone { // nothing but the model is continued
 		changes = slices.DeleteFunc(changes, func(c string) bool { return !strings.HasPrefix(c, "arch.") })
 	}
 	if len(changes) > 0 {
@@ -148,10 +157,11 @@ func (l *loop) fits(ck *checkpoint.Reader) (fresh []string, err error) {
 	return l.sameData(ck)
 }
 
-// weightsAlone returns the groups that a checkpoint of an imported model lacks:
-// one at step 0 that no training wrote.
-func (l *loop) weightsAlone(ck *checkpoint.Reader) (missing []string) {
-	if ck.Step() != 0 || ck.HasGroup(checkpoint.Optimizer) {
+// weightsAlone returns the groups that the checkpoint of an imported model
+// lacks, nil of one that a training wrote. Training starts at step 0 of such a
+// one, whatever its own step: a fresh optimizer needs the warm-up.
+func weightsAlone(ck *checkpoint.Reader) (missing []string) {
+	if ck.HasGroup(checkpoint.Optimizer) {
 		return nil
 	}
 	for _, g := range []string{checkpoint.Optimizer, checkpoint.EMA, checkpoint.Carry, checkpoint.Streams} {
@@ -160,6 +170,12 @@ func (l *loop) weightsAlone(ck *checkpoint.Reader) (missing []string) {
 		}
 	}
 	return missing
+}
+
+// sameJSON compares what two documents say.
+func sameJSON(a, b json.RawMessage) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // sameData compares the data of a checkpoint with the present one, first the
