@@ -148,15 +148,16 @@ func describeModel(w io.Writer, m *hrm.Model) {
 
 // mayChange are the keys that a resumed run may have otherwise than before.
 // Identifiers are compared by name, with a message of their own.
-func mayChange(c hrm.TrainConfig) []string {
-	keys := []string{
-		"steps", "data_path", "threads", "kernel", "keep", "checkpoint_interval", "checkpoint_every_eval",
-		"eval_steps", "eval_augmentations", "eval_save_outputs", "arch.num_puzzle_identifiers",
-	}
+func mayChange(c hrm.TrainConfig) []train.Change {
+	changes := command.MayChange(
+		train.Change{Key: "checkpoint_every_eval"}, train.Change{Key: "eval_save_outputs"}, // not used
+		train.Change{Key: "eval_augmentations", Follows: "evaluations ask other copies of the tasks, so the best checkpoint is chosen anew", Measures: true},
+		train.Change{Key: "arch.num_puzzle_identifiers"},
+	)
 	if c.EvalInterval > 0 { // else epochs is the length of a loader's pass
-		keys = append(keys, "epochs")
+		changes = append(changes, train.Change{Key: "epochs", Follows: "the rate follows the other schedule from here on"})
 	}
-	return keys
+	return changes
 }
 
 // Loop implements command.Task.

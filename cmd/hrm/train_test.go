@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"deeploop/hrm"
+	"deeploop/internal/checkpoint"
 	"deeploop/internal/cli"
 	"deeploop/internal/command/commandtest"
 )
@@ -184,6 +186,38 @@ func TestT16T17OtherIdentifiersAreRefused(t *testing.T) {
 	_, errs := ok(t, "train --run runs/a --resume --steps 4 --data data/more --reset-task-embeddings")
 	require.Contains(t, errs, "start afresh")
 	ok(t, "eval --run runs/a --augmentations 0")
+}
+
+// What only evaluations are made of may change, with a warning, and leaves the
+// training as it is.
+func TestResumeWithOtherEvaluations(t *testing.T) {
+	workFolder(t)
+	args := trainTiny + "--steps 4 --eval-steps 1 --run runs/"
+	ok(t, args+"whole")
+	ok(t, args+"a --stop-after 2")
+	_, errs := ok(t, "train --run runs/a --resume --eval-augmentations 1 --eval-steps 2 --keep 2 --quiet")
+	require.Contains(t, errs, "eval_augmentations: 0, now 1: evaluations ask other copies of the tasks, so the best checkpoint is chosen anew\n")
+	require.Contains(t, errs, "eval_steps: 1, now 2: ")
+	require.NotContains(t, errs, "keep")
+	require.Equal(t, digest(t, "runs/whole"), digest(t, "runs/a"))
+	x, err := (&checkpoint.Store{Dir: "runs/a/checkpoints"}).Index()
+	require.NoError(t, err)
+	require.Equal(t, 4, x.Best.Step)
+
+	msg := fails(t, cli.ExitUsage, "train --run runs/a --resume --halt-max-steps 3 --quiet")
+	require.Contains(t, msg, "(arch.halt_max_steps: 4, now 3)")
+	require.Equal(t, 1, strings.Count(msg, "\n"), msg)
+}
+
+// The page about runs says what --resume does with other settings.
+func TestSettingsOfAResumedRunAreDocumented(t *testing.T) {
+	var keys []string
+	for _, f := range newTrainSettings().Fields() {
+		keys = append(keys, f.Key)
+	}
+	c := hrm.PresetHRMv1()
+	require.NotZero(t, c.EvalInterval)
+	commandtest.ResumeTable(t, mayChange(c), keys)
 }
 
 func TestTrainStopsOnBrokenNumbers(t *testing.T) {

@@ -94,7 +94,7 @@ func (t *trainTask) Loop() (command.Loop, error) {
 		Options: train.Options{
 			Steps: c.Steps, EvalEvery: every, SaveEvery: c.CheckpointInterval, Keep: c.Keep,
 			BestMetric: lm.SelectionMetric, BestIsLow: true,
-			Meta: checkpoint.Meta{DatasetHash: d.Hash, Tokenizer: tok}, MayChange: mayChange, SameDataOnly: true,
+			Meta: checkpoint.Meta{DatasetHash: d.Hash, Tokenizer: tok}, MayChange: mayChange(), SameDataOnly: true,
 			Files: map[string][]byte{corpus.TokenizerName: tok},
 		},
 		Items: items, FlopsPerToken: c.TrainStepFlops() / float64(c.TokensPerStep()), StepFlops: c.TrainStepFlops(),
@@ -102,9 +102,15 @@ func (t *trainTask) Loop() (command.Loop, error) {
 }
 
 // mayChange are the keys that a resumed run may have otherwise than before.
-var mayChange = []string{
-	"steps", "data_path", "threads", "kernel", "keep", "checkpoint_interval", "eval_steps", "eval_tokens", "eval_loops",
-	"checkpoint_loops", "kappa_steps", "kappa_group",
+func mayChange() []train.Change {
+	const kappa = "kappa is measured at other steps or of other blocks from here on"
+	return command.MayChange(
+		train.Change{Key: "checkpoint_loops"}, // the same bits
+		train.Change{Key: "eval_tokens", Follows: "evaluations read another part of the validation split, so the best checkpoint is chosen anew", Measures: true},
+		train.Change{Key: "eval_loops", Follows: "evaluations are at other loop counts from here on"},
+		train.Change{Key: "kappa_steps", Follows: kappa},
+		train.Change{Key: "kappa_group", Follows: kappa},
+	)
 }
 
 // progressItems are the metrics of a progress line and of an evaluation's.

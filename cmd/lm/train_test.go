@@ -205,6 +205,39 @@ func TestTrainNeverTouchesARunUnasked(t *testing.T) {
 	ok(t, args+"--seed 9 --resume --steps 4 --eval-loops 7 --keep 2")
 }
 
+// What only evaluations are made of may change, with a warning, and leaves the
+// training as it is.
+func TestResumeWithOtherEvaluations(t *testing.T) {
+	t.Chdir(t.TempDir())
+	args := trainTiny + "--steps 8 --eval-steps 2 --eval-tokens 50 --run runs/"
+	ok(t, args+"whole")
+	ok(t, args+"a --stop-after 4")
+	_, errs := ok(t, "train --run runs/a --resume --stop-after 2 --quiet")
+	require.Empty(t, errs)
+	_, errs = ok(t, "train --run runs/a --resume --eval-tokens 70 --eval-steps 1 --eval-loops 3 --keep 2 --quiet")
+	require.Contains(t, errs, "eval_tokens: 50, now 70: evaluations read another part of the validation split, so the best checkpoint is chosen anew\n")
+	require.Contains(t, errs, "eval_steps: 2, now 1: ")
+	require.Contains(t, errs, `eval_loops: none, now ["3"]: `)
+	require.NotContains(t, errs, "keep")
+	require.Equal(t, digest(t, "runs/whole"), digest(t, "runs/a"))
+	x, err := (&checkpoint.Store{Dir: "runs/a/checkpoints"}).Index()
+	require.NoError(t, err)
+	require.Greater(t, x.Best.Step, 6, "of 50 tokens none is the best of 70")
+
+	msg := fails(t, cli.ExitUsage, "train --run runs/a --resume --grad-clip 9 --quiet")
+	require.Contains(t, msg, "(grad_clip: 1, now 9)")
+	require.Equal(t, 1, strings.Count(msg, "\n"), msg)
+}
+
+// The page about runs says what --resume does with other settings.
+func TestSettingsOfAResumedRunAreDocumented(t *testing.T) {
+	var keys []string
+	for _, f := range newTrainSettings().Fields() {
+		keys = append(keys, f.Key)
+	}
+	commandtest.ResumeTable(t, mayChange(), keys)
+}
+
 // Data that cannot be trained on is refused in words, before a folder is made.
 func TestTrainRefusesDataThatDoesNotFit(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -298,16 +298,21 @@ func TestT17SameNumberOfOtherIds(t *testing.T) {
 }
 
 func TestConfigChanges(t *testing.T) {
-	diff := func(a, b string, ignore ...string) []string {
-		d, err := ConfigChanges(json.RawMessage(a), json.RawMessage(b), ignore...)
+	diff := func(a, b string) (texts []string) {
+		changes, err := ConfigChanges(json.RawMessage(a), json.RawMessage(b))
 		require.NoError(t, err)
-		return d
+		for _, c := range changes {
+			texts = append(texts, c.String())
+		}
+		return texts
 	}
 	require.Empty(t, diff(`{"a":1,"arch":{"H_cycles":2}}`, `{"arch": {"H_cycles": 2}, "a": 1}`))
 	require.Equal(t, []string{"a: 1, now 2", "arch.H_cycles: 2, now 3", "new: unset, now true", "old: [1,2], now unset"},
 		diff(`{"a":1,"arch":{"H_cycles":2},"old":[1,2]}`, `{"a":2,"arch":{"H_cycles":3},"new":true}`))
-	require.Empty(t, diff(`{"threads":1}`, `{"threads":2}`, "threads"))
+	require.Equal(t, []string{"threads: 1, now 2"}, diff(`{"threads":1}`, `{"threads":2}`))
 	require.Equal(t, []string{"x: 9007199254740993, now 9007199254740992"}, diff(`{"x":9007199254740993}`, `{"x":9007199254740992}`))
+	require.Equal(t, []string{"x: none, now [1]"}, diff(`{"x":null}`, `{"x":[1]}`))
+	require.Empty(t, diff(`{"x":null}`, `{"x":[]}`))
 	require.Empty(t, diff("", ""))
 	_, err := ConfigChanges(json.RawMessage("["), nil)
 	require.Error(t, err)

@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
-	"sort"
+	"slices"
 	"strings"
 )
 
@@ -55,10 +55,15 @@ type Meta struct {
 	Tokenizer json.RawMessage `json:"tokenizer,omitempty"`
 }
 
+// ConfigChange is a key whose value differs between two configurations; Old and
+// New are JSON, or "unset", or "none" of an empty list.
+type ConfigChange struct{ Key, Old, New string }
+
+func (c ConfigChange) String() string { return c.Key + ": " + c.Old + ", now " + c.New }
+
 // ConfigChanges lists the keys whose value differs between two JSON objects,
-// as "key: OLD, now NEW", sorted; nested keys are joined with a dot. Keys in
-// ignore are left out.
-func ConfigChanges(old, now json.RawMessage, ignore ...string) ([]string, error) {
+// sorted; nested keys are joined with a dot.
+func ConfigChanges(old, now json.RawMessage) ([]ConfigChange, error) {
 	a, err := flatten(old)
 	if err != nil {
 		return nil, err
@@ -67,28 +72,26 @@ func ConfigChanges(old, now json.RawMessage, ignore ...string) ([]string, error)
 	if err != nil {
 		return nil, err
 	}
-	for _, k := range ignore {
-		delete(a, k)
-		delete(b, k)
-	}
-	var out []string
+	const unset = "unset"
+	var out []ConfigChange
 	for k, v := range a {
 		if w, ok := b[k]; !ok {
-			out = append(out, k+": "+v+", now unset")
+			out = append(out, ConfigChange{k, v, unset})
 		} else if v != w {
-			out = append(out, k+": "+v+", now "+w)
+			out = append(out, ConfigChange{k, v, w})
 		}
 	}
 	for k, w := range b {
 		if _, ok := a[k]; !ok {
-			out = append(out, k+": unset, now "+w)
+			out = append(out, ConfigChange{k, unset, w})
 		}
 	}
-	sort.Strings(out)
+	slices.SortFunc(out, func(a, b ConfigChange) int { return strings.Compare(a.Key, b.Key) })
 	return out, nil
 }
 
-// flatten maps dotted keys to the compact JSON of their values.
+// flatten maps dotted keys to the compact JSON of their values, lists without
+// anything to "none".
 func flatten(raw json.RawMessage) (map[string]string, error) {
 	out := map[string]string{}
 	if len(raw) == 0 {
@@ -114,6 +117,9 @@ func flatten(raw json.RawMessage) (map[string]string, error) {
 				return err
 			}
 			out[prefix+k] = string(b)
+			if text := out[prefix+k]; text == "null" || text == "[]" { // a list that was never given, or is empty
+				out[prefix+k] = "none"
+			}
 		}
 		return nil
 	}

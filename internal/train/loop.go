@@ -194,9 +194,13 @@ func (l *loop) evaluate(ctx context.Context) error {
 	if l.index, err = l.run.store.Index(); err != nil {
 		return err
 	}
+	if l.run.store.ForgetBest { // no save since the resume
+		l.index.Best = nil
+	}
 	if err := l.run.store.MarkEvaluated(l.step, l.better(m)); err != nil {
 		return err
 	}
+	l.run.store.ForgetBest = false
 	l.toNext()
 	return nil
 }

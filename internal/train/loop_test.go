@@ -291,14 +291,50 @@ func TestResumeWithOtherSettingsIsRefused(t *testing.T) {
 	require.Equal(t, cli.ExitUsage, cli.ExitCode(err))
 	require.ErrorContains(t, err, "lr: 0.02, now 0.1")
 	require.ErrorContains(t, err, "threads: 1, now 2")
-	o.MayChange = []string{"lr", "threads"}
+	o.MayChange = []Change{{Key: "lr"}}
+	err = session(bg, dir, Resume, o, newToy(20))
+	require.ErrorContains(t, err, "(threads: 1, now 2)", "what may change is not named")
+	require.NotContains(t, err.Error(), "\n", "one sentence")
+	o.MayChange = append(o.MayChange, Change{Key: "threads", Follows: "sums round otherwise"})
+	var said strings.Builder
+	o.Progress.W = &said
 	require.NoError(t, session(bg, dir, Resume, o, newToy(20)))
+	require.Contains(t, said.String(), "threads: 1, now 2: sums round otherwise")
+	require.NotContains(t, said.String(), "lr: ", "nothing follows")
 
 	o = options(20)
 	o.Meta.Kind = "lm"
 	require.ErrorContains(t, session(bg, dir, Resume, o, newToy(20)), `kind "toy"`)
 	require.ErrorContains(t, session(bg, dir, Resume, options(5), newToy(5)), "beyond the schedule's 5 steps")
 	require.Equal(t, cli.ExitUsage, cli.ExitCode(session(bg, dir, Resume, options(0), newToy(0))))
+}
+
+// Values of another measure are not compared: the first evaluation after the
+// change is the best one, whether or not a save came before it.
+func TestResumeThatMeasuresOtherwiseForgetsTheBest(t *testing.T) {
+	for _, at := range []int{7, 8} { // evaluated at 7
+		dir := filepath.Join(t.TempDir(), "run")
+		o := options(20)
+		o.StopAfter = at
+		if at == 7 { // saved, and ended before the evaluation
+			y := newToy(20)
+			y.eval = func(context.Context) error { return errors.New("ended") }
+			require.ErrorContains(t, session(bg, dir, New, o, y), "ended")
+		} else {
+			require.NoError(t, session(bg, dir, New, o, newToy(20)))
+		}
+		store := checkpoint.Store{Dir: filepath.Join(dir, checkpoint.Folder)}
+		require.NoError(t, store.MarkEvaluated(index(t, dir).Evaluated, &checkpoint.Best{Ref: *index(t, dir).Last, Metric: "distance", Value: -1})) // none is better
+		o.Meta.Config = json.RawMessage(`{"lr":0.02,"threads":2}`)
+		o.MayChange = []Change{{Key: "threads", Follows: "others are measured", Measures: true}}
+		o.StopAfter = 7
+		require.NoError(t, session(bg, dir, Resume, o, newToy(20)))
+		require.Equal(t, 14, index(t, dir).Best.Step, "the toy comes nearer with each step")
+
+		o.StopAfter = 0 // the next session has the same settings
+		require.NoError(t, session(bg, dir, Resume, o, newToy(20)))
+		require.Equal(t, 20, index(t, dir).Best.Step)
+	}
 }
 
 func TestDamagedLastCheckpointNamesTheOthers(t *testing.T) {

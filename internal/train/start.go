@@ -143,18 +143,40 @@ func (l *loop) fits(ck *checkpoint.Reader) (fresh []string, err error) {
 	if alone && have.Tokenizer != nil && want.Tokenizer != nil && !sameJSON(have.Tokenizer, want.Tokenizer) {
 		return nil, cli.Usagef("resume from %s: the model has another tokenizer than the dataset, so the same ids mean other text; name a dataset of its tokenizer with --data", ck.Dir())
 	}
-	changes, err := checkpoint.ConfigChanges(have.Config, want.Config, l.o.MayChange...)
-	if err != nil {
-		return nil, fmt.Errorf("resume from %s: %w", ck.Dir(), err)
-	}
-	if alone { // nothing but the model is continued
-		changes = slices.DeleteFunc(changes, func(c string) bool { return !strings.HasPrefix(c, "arch.") })
-	}
-	if len(changes) > 0 {
-		return nil, cli.Usagef("resume from %s: settings differ from those of the run:\n  %s\nleave them as they were, or start another run with --run",
-			ck.Dir(), strings.Join(changes, "\n  "))
+	if err := l.changes(ck, alone); err != nil {
+		return nil, err
 	}
 	return l.sameData(ck)
+}
+
+// changes compares the settings of a checkpoint with the present ones: it warns
+// of what may change and refuses what may not. Of weights alone nothing but the
+// model is continued.
+func (l *loop) changes(ck *checkpoint.Reader, alone bool) error {
+	all, err := checkpoint.ConfigChanges(ck.Meta().Config, l.o.Meta.Config)
+	if err != nil {
+		return fmt.Errorf("resume from %s: %w", ck.Dir(), err)
+	}
+	var refused, warnings []string
+	for _, c := range all {
+		at := slices.IndexFunc(l.o.MayChange, func(may Change) bool { return may.Key == c.Key })
+		switch {
+		case alone && !strings.HasPrefix(c.Key, "arch."):
+		case at < 0:
+			refused = append(refused, c.String())
+		case l.o.MayChange[at].Follows != "":
+			warnings = append(warnings, c.String()+": "+l.o.MayChange[at].Follows)
+			l.run.store.ForgetBest = l.run.store.ForgetBest || l.o.MayChange[at].Measures
+		}
+	}
+	if len(refused) > 0 {
+		return cli.Usagef("resume from %s: settings differ from those of the run and would change what it trains (%s); leave them as they were, or start another run with --run",
+			ck.Dir(), strings.Join(refused, "; "))
+	}
+	for _, w := range warnings {
+		l.p.Warnf("%s", w)
+	}
+	return nil
 }
 
 // weightsAlone returns the groups that the checkpoint of an imported model

@@ -63,8 +63,9 @@ type Options struct {
 	// Meta goes into every checkpoint. On resume its Kind, Config and
 	// Identity are compared with the checkpoint's.
 	Meta checkpoint.Meta
-	// MayChange are dotted keys of Meta.Config that may differ on resume.
-	MayChange []string
+	// MayChange are the keys of Meta.Config that may differ on resume. Any
+	// other would change what is trained and is refused.
+	MayChange []Change
 	// ResetTaskEmbeddings allows another list of dataset identifiers on
 	// resume: task embeddings, carry and loader position start afresh.
 	ResetTaskEmbeddings bool
@@ -84,6 +85,16 @@ type Options struct {
 	Now      func() time.Time // the clock
 	// FreeBytes returns the free disk space at a path. Nil asks the system.
 	FreeBytes func(path string) (uint64, error)
+}
+
+// Change is a key that a resumed run may have otherwise than before.
+type Change struct {
+	Key string // dotted
+	// Follows says what follows from it, for a warning; "" is nothing.
+	Follows string
+	// Measures says that evaluations measure something else then: the best
+	// checkpoint so far compares with no later one and is given up.
+	Measures bool
 }
 
 // Follower is told what a run records.
