@@ -195,3 +195,9 @@ func TestSweepSaysWhyARunFailed(t *testing.T) {
 	require.Contains(t, msg, "lr: ")
 	require.Contains(t, msg, "runs/s/a-seed0 goes on")
 }
+
+// A killed sweep leaves no training behind.
+func TestKilledSweepEndsItsTraining(t *testing.T) {
+	t.Chdir(t.TempDir())
+	commandtest.SweepKilled(t, "--preset testing --data sample --precision fp32 --threads 1")
+}

@@ -3,6 +3,7 @@ package cli
 import (
 	"io"
 	"os"
+	"strings"
 
 	"golang.org/x/term"
 )
@@ -15,8 +16,15 @@ type Streams struct {
 	log      *logging // how messages look; nil: plain lines
 }
 
-// Standard returns the process's own streams.
-func Standard() *Streams { return &Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr} }
+// Standard returns the process's own streams. One that ends with its parent has
+// nothing to read.
+func Standard() *Streams {
+	s := &Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
+	if ParentGone() != nil {
+		s.In = strings.NewReader("")
+	}
+	return s
+}
 
 // IsTerminal reports whether w is a terminal.
 func IsTerminal(w io.Writer) bool {

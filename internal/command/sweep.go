@@ -47,7 +47,8 @@ deviation of its metrics.
 Each is an ordinary run in ` + RunsFolder + `/NAME/SETTING-seedN, with what it printed
 beside in SETTING-seedN.log. The same command goes on where it was stopped: what
 is finished is not trained again, what was begun is resumed. --minutes ends a
-part of it; Ctrl-C saves and ends.
+part of it; Ctrl-C saves and ends, and so do the trainings of a sweep that is
+killed (kill -9).
 
   name: loops                     # default the file's name
   train: --data sample --steps 300
@@ -298,6 +299,9 @@ func (c *children) run(self string, args []string, log string) ([]byte, error) {
 	cmd := exec.Command(self, args...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, f
+	if err := cli.EndsWithParent(cmd); err != nil {
+		return nil, err
+	}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}

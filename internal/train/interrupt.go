@@ -5,11 +5,15 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"deeploop/internal/cli"
 )
 
-// OnInterrupt returns a context that the first Ctrl-C (or SIGTERM, or the end
-// of the terminal unless nohup protects from it) cancels after calling say. From then on signals have their usual effect, so a second
-// one ends the process at once. Call stop when done.
+// OnInterrupt returns a context that is cancelled, after calling say, by the
+// first Ctrl-C, SIGTERM or end of the terminal (unless nohup protects from it),
+// or by the end of a parent that wants this process to end with it
+// (cli.EndsWithParent). From then on signals have their usual effect, so a
+// second one ends the process at once. Call stop when done.
 func OnInterrupt(parent context.Context, say func(os.Signal)) (ctx context.Context, stop context.CancelFunc) {
 	ctx, cancel := context.WithCancel(parent)
 	ch := make(chan os.Signal, 1)
@@ -24,6 +28,10 @@ func OnInterrupt(parent context.Context, say func(os.Signal)) (ctx context.Conte
 		case s := <-ch:
 			signal.Stop(ch)
 			say(s)
+			cancel()
+		case <-cli.ParentGone():
+			signal.Stop(ch)
+			say(syscall.SIGTERM)
 			cancel()
 		case <-ctx.Done():
 		}

@@ -21,6 +21,9 @@ import (
 // program, an argument a line.
 const variable = "DEEPLOOP_TEST_COMMAND"
 
+// Values of asProgram: the arguments are what Small makes of them, or stay.
+const inSmall, asWritten = "small", "as written"
+
 // Program runs one command line and returns the exit code, as main does.
 type Program func(args []string, s *cli.Streams) int
 
@@ -28,8 +31,11 @@ type Program func(args []string, s *cli.Streams) int
 // so is one that a shell of Examples starts, on what small makes of its
 // arguments.
 func (p Program) Main(m *testing.M, small Small) {
-	if os.Getenv(asProgram) != "" {
+	switch os.Getenv(asProgram) {
+	case inSmall:
 		os.Exit(p(small(os.Args[1:]), cli.Standard()))
+	case asWritten:
+		os.Exit(p(os.Args[1:], cli.Standard()))
 	}
 	if args := os.Getenv(variable); args != "" {
 		os.Exit(p(strings.Split(args, "\n"), cli.Standard()))

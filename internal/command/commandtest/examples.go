@@ -69,7 +69,7 @@ func (e Examples) Run(t *testing.T) {
 // of their arguments.
 func AsProgram(t *testing.T) {
 	t.Helper()
-	t.Setenv(asProgram, "yes")
+	t.Setenv(asProgram, inSmall)
 }
 
 // shell runs one line, which must succeed and write no warning about itself.
