@@ -125,14 +125,11 @@ func viewRun(ctx context.Context, s *cli.Streams, o viewOptions, paths []string)
 // viewListener listens where told, or else at the usual port or, where that is
 // taken, at any free one.
 func viewListener(o viewOptions) (net.Listener, error) {
-	l, err := net.Listen("tcp", o.addr)
+	l, err := command.Listen(o.addr)
 	if err != nil && !o.addrGiven && errors.Is(err, syscall.EADDRINUSE) {
-		l, err = net.Listen("tcp", "127.0.0.1:0")
+		return command.Listen("127.0.0.1:0")
 	}
-	if err != nil {
-		return nil, cli.Usagef("listen on %s: %w; choose another --addr", o.addr, err)
-	}
-	return l, nil
+	return l, err
 }
 
 // shown says what the paths are, or what is shown without any.

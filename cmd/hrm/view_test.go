@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"deeploop/hrm"
+	"deeploop/internal/cli"
 	"deeploop/internal/predictions"
 )
 
@@ -160,7 +162,12 @@ func TestViewRefuses(t *testing.T) {
 	require.NoError(t, os.WriteFile("x.txt", nil, 0o644))
 	require.Contains(t, hrmProgram.Fails(t, 2, "view none"), "view none: does not exist, expected a dataset")
 	require.Contains(t, hrmProgram.Fails(t, 2, "view x.txt"), "of no known kind")
-	require.Contains(t, hrmProgram.Fails(t, 2, "view --addr 256.0.0.1:1"), "choose another --addr")
+	require.Contains(t, hrmProgram.Fails(t, cli.ExitFailure, "view --addr 256.0.0.1:1"), "choose another --addr")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	msg := hrmProgram.Fails(t, cli.ExitFailure, "view --addr "+l.Addr().String())
+	require.Equal(t, "hrm: listen on "+l.Addr().String()+": another program has this port (address already in use); end it, or choose another --addr (port 0 is any free one)\n", msg)
 }
 
 func TestReportRefuses(t *testing.T) {

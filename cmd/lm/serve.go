@@ -97,9 +97,9 @@ func serveRun(ctx context.Context, s *cli.Streams, open openFunc, o serveOptions
 	if err := o.check(); err != nil {
 		return err
 	}
-	l, err := net.Listen("tcp", o.addr) // before the model is read: it may be in vain
+	l, err := command.Listen(o.addr) // before the model is read: it may be in vain
 	if err != nil {
-		return cli.Usagef("listen on %s: %w; choose another --addr", o.addr, err)
+		return err
 	}
 	defer l.Close()
 	d, tok, closeModel, err := open(s, o.model)

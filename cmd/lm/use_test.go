@@ -169,8 +169,8 @@ func TestServeAnswersAndEndsOnASignal(t *testing.T) {
 	require.NotContains(t, errs.String(), "warning")
 
 	code, _, says := use(t, "", fakeOpen("abc"), "serve", "--addr", strings.TrimPrefix(url, "http://"))
-	require.Equal(t, cli.ExitUsage, code)
-	require.Contains(t, says, "choose another --addr")
+	require.Equal(t, cli.ExitFailure, code)
+	require.Equal(t, "lm: listen on "+strings.TrimPrefix(url, "http://")+": another program has this port (address already in use); end it, or choose another --addr (port 0 is any free one)\n", says)
 
 	self, err := os.FindProcess(os.Getpid())
 	require.NoError(t, err)
@@ -192,13 +192,15 @@ func TestServeExplainsMistakes(t *testing.T) {
 		"--queue=0":           "--queue is 0, expected at least 1",
 		"--grace=0s":          "--grace is 0s, expected a time such as 30s or 5m",
 		"--grace=x":           "grace",
-		"--addr=nowhere":      "choose another --addr",
 		"--max-connections=x": "expected a whole number",
 	} {
 		code, _, errs := use(t, "", fakeOpen("abc"), "serve", flag)
 		require.Equal(t, cli.ExitUsage, code, errs)
 		require.Contains(t, errs, says)
 	}
+	code, _, errs := use(t, "", fakeOpen("abc"), "serve", "--addr=nowhere")
+	require.Equal(t, cli.ExitFailure, code, errs)
+	require.Contains(t, errs, "choose another --addr")
 }
 
 func TestSuiteOnTheSampleAndOnFiles(t *testing.T) {
