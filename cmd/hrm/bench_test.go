@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -88,7 +87,7 @@ func TestBenchTakesTheEnvironmentsKernel(t *testing.T) {
 
 // Values that cannot work are the caller's mistakes, found before any work.
 func TestBenchRefusals(t *testing.T) {
-	for flags, want := range map[string]string{
+	commandtest.BenchRefuses(t, hrmProgram, map[string]string{
 		"--hidden-size 0":                   "arch.hidden_size is 0, expected a whole number from 1 to 65536 (chosen at --hidden-size)",
 		"--hidden-size -8":                  "(chosen at --hidden-size)",
 		"--num-heads 3":                     "arch.num_heads is 3, expected a divisor of hidden_size 128 (chosen at --num-heads)",
@@ -115,13 +114,7 @@ func TestBenchRefusals(t *testing.T) {
 		"--placement x":                     "(chosen at --placement)",
 		"--hidden 12":                       "unknown flag --hidden",
 		"extra":                             `unexpected argument "extra"`,
-	} {
-		got, out, errs := runHRM(append([]string{"bench"}, strings.Fields(flags)...)...)
-		require.Equal(t, cli.ExitUsage, got, "%s\n%s", flags, errs)
-		require.Contains(t, errs, want, flags)
-		require.Empty(t, out, flags)
-		require.NotContains(t, errs, "warming up", flags)
-	}
+	})
 }
 
 func TestBenchInterrupted(t *testing.T) {

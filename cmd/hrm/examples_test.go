@@ -1,15 +1,10 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
-	"deeploop/internal/checkpoint"
 	"deeploop/internal/command/commandtest"
 )
 
@@ -43,7 +38,6 @@ func smallExample(args []string) []string {
 // Every example in the help works as it is written.
 func TestExamplesWork(t *testing.T) {
 	root := newRootCmd(nil)
-	require.Empty(t, commandtest.WithoutExample(root))
 	commandtest.Examples{
 		Root:  root,
 		Order: []string{"build-data", "train", "eval", "score", "inspect", "plot", "show", "bench", ""},
@@ -54,7 +48,7 @@ func TestExamplesWork(t *testing.T) {
 				writeTasks(t, "concept-arc/corpus/Above", toy("Above1", 2, true, true, true))
 				writeTasks(t, ".", toy("my-task", 3, false))
 			},
-			"eval": func(t *testing.T) { copyCheckpoint(t, "runs/arc1", "step-00000500") },
+			"eval": func(t *testing.T) { commandtest.CopyCheckpoint(t, "runs/arc1", "step-00000500") },
 			"sweep": func(t *testing.T) {
 				ok(t, "build-data --num-aug 1 --out data/small")
 				commandtest.Write(t, "experiment.yaml", "train: --preset testing --data data/small\nmetrics: [lm_loss]\nsettings: [{name: a}]\n")
@@ -71,13 +65,4 @@ func TestExamplesWork(t *testing.T) {
 			return strings.HasPrefix(line, "hrm import ") || strings.HasPrefix(line, "hrm view") || strings.Contains(line, "_all_preds")
 		},
 	}.Run(t)
-}
-
-// copyCheckpoint makes a run's last checkpoint look like one of another step.
-func copyCheckpoint(t *testing.T, run, name string) {
-	t.Helper()
-	ck, err := checkpoint.OpenFound(run, checkpoint.LastSaved)
-	require.NoError(t, err)
-	require.NoError(t, ck.Close())
-	require.NoError(t, os.CopyFS(filepath.Join(run, checkpoint.Folder, name), os.DirFS(ck.Dir())))
 }

@@ -64,7 +64,7 @@ func TestPlanRepeatAndFileGiveTheSameConfiguration(t *testing.T) {
 	c.Arch.HiddenSize, c.Arch.PuzzleEmbDim, c.DataPath, c.Steps = 64, 32, "data/x", 33
 	saveTestCheckpoint(t, "runs/old", 12, c, 3)
 	require.NoError(t, os.WriteFile("both.yaml", []byte("epochs: 4\nsteps: 3\neval_interval: 2\n"), 0o644))
-	for _, args := range [][]string{
+	commandtest.PlanRepeats(t, plan, [][]string{
 		{"--preset=testing", "--data", "d x", "--run=r", "--placement=deeploop", "--epochs=40", "--hidden-size", "64"},
 		{"--config=both.yaml"},
 		{"--config=both.yaml", "--epochs=8"},
@@ -72,19 +72,7 @@ func TestPlanRepeatAndFileGiveTheSameConfiguration(t *testing.T) {
 		{"--eval-interval=10", "--eval-steps=7", "--ema", "--lr=3e-4", "--arch-name=hrm_v1"},
 		{"--resume", "--run", "runs/old", "--steps=50"},
 		{"--placement=deepnorm", "--p-H=0.3", "--alpha-L=2"},
-	} {
-		first, err := plan(args...)
-		require.NoError(t, err, "%v", args)
-		again, err := plan(append(first.RepeatArgs[1:], "--run=r")...)
-		require.NoError(t, err, "%v prints %s", args, first.Repeat)
-		require.Equal(t, first.Config, again.Config, "%v prints %s", args, first.Repeat)
-
-		require.NoError(t, os.WriteFile("config.yaml", first.YAML, 0o644))
-		fromFile, err := plan("--config", "config.yaml", "--run=r")
-		require.NoError(t, err)
-		require.Equal(t, first.Config, fromFile.Config, "%v", args)
-		require.Contains(t, string(first.YAML), first.Repeat)
-	}
+	})
 	first, err := plan("--preset=testing", "--data", "d x", "--epochs=40")
 	require.NoError(t, err)
 	require.Equal(t, 0, first.Config.Steps, "epochs were chosen")

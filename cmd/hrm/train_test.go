@@ -2,12 +2,9 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -38,44 +35,10 @@ func workFolder(t *testing.T) {
 
 const trainTiny = "train --preset testing --data data/small --precision fp32 --threads 1 --eval-augmentations 0 "
 
-// 20 steps, 10 and 10 more, and 20 in a process that is killed and interrupted
-// again and again, leave the same bytes and the same metrics.
+// However often it is stopped, a run leaves the same bytes.
 func TestT26ResumeIsBitIdentical(t *testing.T) {
 	workFolder(t)
-	args := trainTiny + "--steps 20 --ema --checkpoint-interval 3 --eval-steps 8 "
-	ok(t, args+"--run runs/whole")
-	want := digest(t, "runs/whole")
-
-	_, errs := ok(t, args+"--run runs/halves --stop-after 10")
-	require.Contains(t, errs, "at step 10 of 20")
-	require.Contains(t, errs, "hrm train --run runs/halves --resume")
-	require.NotEqual(t, want, digest(t, "runs/halves"))
-	ok(t, "train --run runs/halves --resume")
-	require.Equal(t, want, digest(t, "runs/halves"))
-	require.Equal(t, readFile(t, "runs/whole/metrics.jsonl"), readFile(t, "runs/halves/metrics.jsonl"))
-
-	line := args + "--run runs/killed --resume" // a folder without a checkpoint starts from the beginning
-	for i := range 12 {
-		c := hrmProgram.Process(line)
-		require.NoError(t, c.Start())
-		done := make(chan error, 1)
-		go func() { done <- c.Wait() }()
-		select {
-		case <-done:
-		case <-time.After(time.Duration(20+15*i) * time.Millisecond):
-			signal := os.Signal(syscall.SIGKILL)
-			if i%3 == 2 {
-				signal = os.Interrupt
-			}
-			if c.Process.Signal(signal) == nil {
-				<-done
-			}
-		}
-	}
-	out, err := hrmProgram.Process(line).CombinedOutput()
-	require.NoError(t, err, string(out))
-	require.Equal(t, want, digest(t, "runs/killed"))
-	require.Equal(t, readFile(t, "runs/whole/metrics.jsonl"), readFile(t, "runs/killed/metrics.jsonl"))
+	hrmProgram.Resumes(t, program, trainTiny+"--ema --checkpoint-interval 3 --eval-steps 8", 12)
 }
 
 func TestTrainInterruptedSavesAndSaysHowToGoOn(t *testing.T) {
@@ -85,23 +48,11 @@ func TestTrainInterruptedSavesAndSaysHowToGoOn(t *testing.T) {
 	ok(t, "train --run runs/long --resume --stop-after 1")
 }
 
-// interruptedTraining starts a long training in runs/long as a process of its
-// own, with these flags too, stops it as Ctrl-C does after its first steps and
-// returns what it wrote.
+// interruptedTraining stops a long training in runs/long, with these flags too,
+// after its first steps and returns what it wrote.
 func interruptedTraining(t *testing.T, flags string) (stdout, stderr string) {
-	c := hrmProgram.Process(trainTiny + "--steps 100000 --eval-steps 100000 --run runs/long " + flags)
-	var out, errs strings.Builder
-	c.Stdout, c.Stderr = &out, &errs
-	require.NoError(t, c.Start())
-	require.Eventually(t, func() bool {
-		b, err := os.ReadFile("runs/long/metrics.jsonl")
-		return err == nil && len(b) > 0
-	}, 20*time.Second, 5*time.Millisecond)
-	require.NoError(t, c.Process.Signal(os.Interrupt))
-	var exit *exec.ExitError
-	require.ErrorAs(t, c.Wait(), &exit)
-	require.Equal(t, cli.ExitInterrupted, exit.ExitCode(), errs.String())
-	return out.String(), errs.String()
+	t.Helper()
+	return hrmProgram.Interrupted(t, trainTiny+"--steps 100000 --eval-steps 100000 --run runs/long "+flags, "runs/long/metrics.jsonl", "loss")
 }
 
 func TestTrainNeverTouchesARunUnasked(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"deeploop/internal/cli"
 	"deeploop/internal/command/commandtest"
 	"deeploop/internal/kernel/pick"
 )
@@ -75,7 +74,7 @@ func TestBenchForPeople(t *testing.T) {
 
 // Values that cannot work are the caller's mistakes, found before any work.
 func TestBenchRefusals(t *testing.T) {
-	for flags, want := range map[string]string{
+	commandtest.BenchRefuses(t, lmProgram, map[string]string{
 		"--hidden-size 0":                   "arch.hidden_size is 0, expected a whole number from 1 to 65536 (chosen at --hidden-size)",
 		"--num-heads 3":                     "arch.num_heads is 3, expected a divisor of hidden_size 128 (chosen at --num-heads)",
 		"--layers 0":                        "(chosen at --layers)",
@@ -98,13 +97,7 @@ func TestBenchRefusals(t *testing.T) {
 		"--mlp x":                           "(chosen at --mlp)",
 		"--hidden 12":                       "unknown flag --hidden",
 		"extra":                             `unexpected argument "extra"`,
-	} {
-		got, out, errs := lmProgram.Call(append([]string{"bench"}, strings.Fields(flags)...)...)
-		require.Equal(t, cli.ExitUsage, got, "%s\n%s", flags, errs)
-		require.Contains(t, errs, want, flags)
-		require.Empty(t, out, flags)
-		require.NotContains(t, errs, "warming up", flags)
-	}
+	})
 }
 
 func TestBenchInterrupted(t *testing.T) { commandtest.BenchInterrupted(t, lmProgram, "eval_batch_s") }

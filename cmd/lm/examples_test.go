@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"deeploop/internal/checkpoint"
 	"deeploop/internal/command/commandtest"
 	"deeploop/lm/corpus"
 )
@@ -48,7 +47,6 @@ func smallExample(args []string) []string {
 // Every example in the help works as it is written.
 func TestExamplesWork(t *testing.T) {
 	root := newRootCmd(nil)
-	require.Empty(t, commandtest.WithoutExample(root))
 	var s server
 	commandtest.Examples{
 		Root: root,
@@ -74,7 +72,7 @@ func TestExamplesWork(t *testing.T) {
 				}
 			},
 			"serve":  func(t *testing.T) { commandtest.Write(t, "story.txt", strings.Repeat("Once upon a time ", 20)) },
-			"export": func(t *testing.T) { copyCheckpoint(t, "runs/a", "step-00000500") },
+			"export": func(t *testing.T) { commandtest.CopyCheckpoint(t, "runs/a", "step-00000500") },
 			"import": func(t *testing.T) {
 				prefixTensors(t, "model.", "exported/model.safetensors", "weights.safetensors")
 				copyFile(t, "exported/config.json", "config.json")
@@ -117,15 +115,6 @@ func writeTexts(t *testing.T) {
 	}
 	commandtest.Write(t, "fineweb/part.jsonl", lines.String())
 	commandtest.WriteZstd(t, "notes.jsonl.zst", lines.String())
-}
-
-// copyCheckpoint makes a run's last checkpoint look like one of another step.
-func copyCheckpoint(t *testing.T, run, name string) {
-	t.Helper()
-	ck, err := checkpoint.OpenFound(run, checkpoint.LastSaved)
-	require.NoError(t, err)
-	require.NoError(t, ck.Close())
-	require.NoError(t, os.CopyFS(filepath.Join(run, checkpoint.Folder, name), os.DirFS(ck.Dir())))
 }
 
 func firstShard(t *testing.T, data string) string {

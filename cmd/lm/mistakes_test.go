@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"deeploop/internal/cli"
 	"deeploop/internal/command/commandtest"
 )
 
@@ -23,7 +22,7 @@ func TestMistakesAreExplained(t *testing.T) {
 	commandtest.ForeignRun(t, "runs/hrm", "hrm")
 	here, err := os.Getwd()
 	require.NoError(t, err)
-	for line, want := range map[string]string{
+	lmProgram.Mistakes(t, map[string]string{
 		"train --data nosuch":                                 "looked in " + here,
 		"train --data data/word":                              "looked in " + here + "/data; did you mean words?",
 		"train --data text.txt":                               "text.txt holds text, expected a dataset of lm prepare; lm prepare --input text.txt --out data/text makes a dataset of it",
@@ -52,11 +51,7 @@ func TestMistakesAreExplained(t *testing.T) {
 		"diagnose kapa":                                       "did you mean kappa?",
 		"genrate":                                             "did you mean generate?",
 		"train --placement deeplop":                           "expected one of deeploop",
-	} {
-		got := fails(t, cli.ExitUsage, line)
-		require.Contains(t, got, want, line)
-		require.NotContains(t, got, "json: cannot unmarshal", line)
-	}
+	})
 }
 
 // A misspelt flag of any command names the right one.

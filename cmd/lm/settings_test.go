@@ -53,24 +53,13 @@ func TestPlanDefaults(t *testing.T) {
 func TestPlanRepeatAndFileGiveTheSameConfiguration(t *testing.T) {
 	t.Chdir(t.TempDir())
 	require.NoError(t, os.WriteFile("some.yaml", []byte("arch:\n  loops: 7\nlr: 3e-4\neval_loops: [1, 2]\n"), 0o644))
-	for _, args := range [][]string{
+	commandtest.PlanRepeats(t, plan, [][]string{
 		{"--preset=testing", "--data", "d x", "--placement=prenorm", "--hidden-size", "64"},
 		{"--preset=gpt2-medium", "--placement=deepnorm", "--p=0.3", "--alpha=2"},
 		{"--config=some.yaml", "--loops=3", "--eval-loops=1,2,8"},
 		{"--placement=deepnorm", "--inner-norm=false", "--mlp=relu2", "--checkpoint-loops", "--kappa-steps=10", "--ema"},
 		{"--set", "arch.qk_norm=false", "--set", "grad_accum=4", "--stop-after=3", "--init=gpt2"},
-	} {
-		first, err := plan(args...)
-		require.NoError(t, err, "%v", args)
-		again, err := plan(append(first.RepeatArgs[1:], "--run=r")...)
-		require.NoError(t, err, "%v prints %s", args, first.Repeat)
-		require.Equal(t, first.Config, again.Config, "%v prints %s", args, first.Repeat)
-		require.NoError(t, os.WriteFile("config.yaml", first.YAML, 0o644))
-		fromFile, err := plan("--config", "config.yaml", "--run=r")
-		require.NoError(t, err)
-		require.Equal(t, first.Config, fromFile.Config, "%v", args)
-		require.Contains(t, string(first.YAML), first.Repeat)
-	}
+	})
 }
 
 func TestRepeatedListsAreReadable(t *testing.T) {

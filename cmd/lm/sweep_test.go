@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
 	"deeploop/internal/cli"
@@ -110,11 +109,6 @@ func TestSweepMistakes(t *testing.T) {
 	msg := fails(t, cli.ExitUsage, "sweep s.yaml") // what a run says is the reason
 	require.Contains(t, msg, "lm: runs/s/a-seed0: lm: ")
 	require.Contains(t, msg, `arch.loops is "x"`)
-}
-
-// The experiments of this program can be planned.
-func TestExperimentsCanBePlanned(t *testing.T) {
-	commandtest.Experiments(t, run, func() *cobra.Command { return newRootCmd(nil) })
 }
 
 // --tensorboard of a sweep is no part of its runs.

@@ -3,12 +3,9 @@ package main
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -43,8 +40,7 @@ func metrics(t *testing.T, run string) []runlog.Line {
 	return lines
 }
 
-// 20 steps, 10 and 10 more, and 20 in a process that is killed and interrupted
-// again and again, leave the same bytes and the same metrics.
+// However often it is stopped, a run leaves the same bytes.
 func TestT26ResumeIsBitIdentical(t *testing.T) {
 	for name, flags := range map[string]string{
 		"plain":    "",
@@ -52,56 +48,15 @@ func TestT26ResumeIsBitIdentical(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
-			args := trainTiny + flags + "--steps 20 --checkpoint-interval 3 --eval-steps 8 --eval-tokens 300 "
-			ok(t, args+"--run runs/whole")
-			want := digest(t, "runs/whole")
-
-			_, errs := ok(t, args+"--run runs/halves --stop-after 10")
-			require.Contains(t, errs, "at step 10 of 20")
-			require.Contains(t, errs, "lm train --run runs/halves --resume")
-			require.NotEqual(t, want, digest(t, "runs/halves"))
-			ok(t, "train --run runs/halves --resume")
-			require.Equal(t, want, digest(t, "runs/halves"))
-			require.Equal(t, readFile(t, "runs/whole/metrics.jsonl"), readFile(t, "runs/halves/metrics.jsonl"))
-
-			line := args + "--run runs/killed --resume" // a folder without a checkpoint starts from the beginning
-			for i := range 9 {
-				c := lmProgram.Process(line)
-				require.NoError(t, c.Start())
-				done := make(chan error, 1)
-				go func() { done <- c.Wait() }()
-				select {
-				case <-done:
-				case <-time.After(time.Duration(20+15*i) * time.Millisecond):
-					signal := os.Signal(syscall.SIGKILL)
-					if i%3 == 2 {
-						signal = os.Interrupt
-					}
-					if c.Process.Signal(signal) == nil {
-						<-done
-					}
-				}
-			}
-			out, err := lmProgram.Process(line).CombinedOutput()
-			require.NoError(t, err, string(out))
-			require.Equal(t, want, digest(t, "runs/killed"))
-			require.Equal(t, readFile(t, "runs/whole/metrics.jsonl"), readFile(t, "runs/killed/metrics.jsonl"))
+			lmProgram.Resumes(t, program, trainTiny+flags+"--checkpoint-interval 3 --eval-steps 8 --eval-tokens 300", 9)
 		})
 	}
 }
 
 func TestTrainInterruptedSavesAndSaysHowToGoOn(t *testing.T) {
 	t.Chdir(t.TempDir())
-	c := lmProgram.Process(trainTiny + "--steps 1000000 --eval-steps 1000000 --run runs/long")
-	var errs strings.Builder
-	c.Stderr = &errs
-	require.NoError(t, c.Start())
-	commandtest.Appears(t, "runs/long/metrics.jsonl", "loss")
-	require.NoError(t, c.Process.Signal(os.Interrupt))
-	var exit *exec.ExitError
-	require.ErrorAs(t, c.Wait(), &exit)
-	require.Equal(t, cli.ExitInterrupted, exit.ExitCode(), errs.String())
-	require.Contains(t, errs.String(), "continue with: lm train --run runs/long --resume")
+	_, errs := lmProgram.Interrupted(t, trainTiny+"--steps 1000000 --eval-steps 1000000 --run runs/long", "runs/long/metrics.jsonl", "loss")
+	require.Contains(t, errs, "continue with: lm train --run runs/long --resume")
 	ok(t, "train --resume --stop-after 1") // the newest run
 }
 

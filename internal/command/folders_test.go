@@ -1,4 +1,4 @@
-package command
+package command_test
 
 import (
 	"os"
@@ -9,13 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"deeploop/internal/checkpoint"
+	"deeploop/internal/command"
 	"deeploop/internal/command/commandtest"
 	"deeploop/internal/train"
 )
 
 func TestNewestFolderIsTheLastFinishedOne(t *testing.T) {
 	t.Chdir(t.TempDir())
-	got, err := NewestFolder("data", "manifest.json", nil)
+	got, err := command.NewestFolder("data", "manifest.json", nil)
 	require.NoError(t, err)
 	require.Empty(t, got, "no data folder at all")
 
@@ -24,16 +25,16 @@ func TestNewestFolderIsTheLastFinishedOne(t *testing.T) {
 	commandtest.Touch(t, 6, "data", "c", "manifest.json")
 	commandtest.Touch(t, 9, "data", "unfinished", "train", "all__inputs.npy")
 	commandtest.Touch(t, 9, "data", "manifest.json")
-	got, err = NewestFolder("data", "manifest.json", nil)
+	got, err = command.NewestFolder("data", "manifest.json", nil)
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join("data", "b"), got)
 
 	commandtest.Touch(t, 7, "data", "bb", "manifest.json")
-	got, err = NewestFolder("data", "manifest.json", nil)
+	got, err = command.NewestFolder("data", "manifest.json", nil)
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join("data", "bb"), got, "equally old: last by name")
 
-	got, err = NewestFolder("data", "manifest.json", func(dir string) bool { return filepath.Base(dir) < "b" })
+	got, err = command.NewestFolder("data", "manifest.json", func(dir string) bool { return filepath.Base(dir) < "b" })
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join("data", "a"), got, "the newest of those that count")
 }
@@ -41,11 +42,11 @@ func TestNewestFolderIsTheLastFinishedOne(t *testing.T) {
 func TestNewRunFolderIsNeverAnOldOne(t *testing.T) {
 	t.Chdir(t.TempDir())
 	now := time.Date(2026, 11, 30, 5, 4, 3, 0, time.UTC)
-	first, err := NewRunFolder("laptop", now)
+	first, err := command.NewRunFolder("laptop", now)
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join("runs", "20261130-050403-laptop"), first)
 	require.NoError(t, os.MkdirAll(first, 0o755))
-	second, err := NewRunFolder("laptop", now)
+	second, err := command.NewRunFolder("laptop", now)
 	require.NoError(t, err)
 	require.Equal(t, first+"-2", second)
 }
@@ -53,10 +54,10 @@ func TestNewRunFolderIsNeverAnOldOne(t *testing.T) {
 // Both programs put runs into one folder; each takes its own for the newest.
 func TestNewestRunIsOneOfItsKind(t *testing.T) {
 	t.Chdir(t.TempDir())
-	_, err := RunOrNewest("lm", "lm", nil, NewestRun)
+	_, err := command.RunOrNewest("lm", "lm", nil, command.NewestRun)
 	require.ErrorContains(t, err, "train one with lm train")
 	for i, kind := range []string{"lm", "hrm"} {
-		run := filepath.Join(RunsFolder, kind)
+		run := filepath.Join(command.RunsFolder, kind)
 		store := checkpoint.Store{Dir: filepath.Join(run, checkpoint.Folder)}
 		var set checkpoint.Set
 		set.Tensor(checkpoint.Weights, "w", []int{1}, []float32{1})
@@ -65,28 +66,28 @@ func TestNewestRunIsOneOfItsKind(t *testing.T) {
 		commandtest.Touch(t, i, run, train.MetricsFile)
 	}
 	for _, kind := range []string{"lm", "hrm"} {
-		got, err := RunOrNewest("x", kind, nil, NewestRun)
+		got, err := command.RunOrNewest("x", kind, nil, command.NewestRun)
 		require.NoError(t, err)
-		require.Equal(t, filepath.Join(RunsFolder, kind), got)
+		require.Equal(t, filepath.Join(command.RunsFolder, kind), got)
 	}
 	// An imported model has checkpoints and no metrics.
-	imported := filepath.Join(RunsFolder, "imported")
+	imported := filepath.Join(command.RunsFolder, "imported")
 	store := checkpoint.Store{Dir: filepath.Join(imported, checkpoint.Folder)}
 	var set checkpoint.Set
 	set.Tensor(checkpoint.Weights, "w", []int{1}, []float32{1})
 	_, err = store.Save(1, checkpoint.Meta{Kind: "lm", Config: []byte("{}")}, &set)
 	require.NoError(t, err)
-	got, err := NewestRun("lm")
+	got, err := command.NewestRun("lm")
 	require.NoError(t, err)
 	require.Equal(t, imported, got)
-	got, err = NewestTraining("lm")
+	got, err = command.NewestTraining("lm")
 	require.NoError(t, err)
-	require.Equal(t, filepath.Join(RunsFolder, "lm"), got)
+	require.Equal(t, filepath.Join(command.RunsFolder, "lm"), got)
 
 	future := time.Now().Add(time.Hour)
-	commandtest.Touch(t, 9, RunsFolder, "young", train.MetricsFile)
-	require.NoError(t, os.Chtimes(filepath.Join(RunsFolder, "young", train.MetricsFile), future, future))
-	got, err = NewestRun("lm")
+	commandtest.Touch(t, 9, command.RunsFolder, "young", train.MetricsFile)
+	require.NoError(t, os.Chtimes(filepath.Join(command.RunsFolder, "young", train.MetricsFile), future, future))
+	got, err = command.NewestRun("lm")
 	require.NoError(t, err)
-	require.Equal(t, filepath.Join(RunsFolder, "young"), got, "it has no checkpoint yet")
+	require.Equal(t, filepath.Join(command.RunsFolder, "young"), got, "it has no checkpoint yet")
 }

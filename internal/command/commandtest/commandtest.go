@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
+	"deeploop/internal/checkpoint"
 	"deeploop/internal/cli"
 )
 
@@ -115,6 +116,16 @@ func Appears(t *testing.T, path, text string) {
 		b, err := os.ReadFile(path)
 		return err == nil && len(b) > 0 && strings.Contains(string(b), text)
 	}, 30*time.Second, 5*time.Millisecond)
+}
+
+// CopyCheckpoint copies a run's last checkpoint to another name, as one of
+// another step has.
+func CopyCheckpoint(t *testing.T, run, name string) {
+	t.Helper()
+	ck, err := checkpoint.OpenFound(run, checkpoint.LastSaved)
+	require.NoError(t, err)
+	require.NoError(t, ck.Close())
+	require.NoError(t, os.CopyFS(filepath.Join(run, checkpoint.Folder, name), os.DirFS(ck.Dir())))
 }
 
 // WriteZstd makes a file compressed by Zstandard.

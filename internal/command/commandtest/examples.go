@@ -38,10 +38,11 @@ type Examples struct {
 	Patience time.Duration
 }
 
-// Run runs all lines. The working folder is an empty one then; nobody's data
+// Run runs all lines; a command without any is a failure. The working folder is an empty one then; nobody's data
 // is needed that Before does not make.
 func (e Examples) Run(t *testing.T) {
 	t.Helper()
+	require.Empty(t, withoutExample(e.Root))
 	if runtime.GOOS == "windows" {
 		t.Skip("examples are lines for a POSIX shell")
 	}
@@ -102,9 +103,9 @@ func (e Examples) commands() (list []*cobra.Command) {
 	return all
 }
 
-// WithoutExample lists the commands that do something and whose help has no
+// withoutExample lists the commands that do something and whose help has no
 // example.
-func WithoutExample(root *cobra.Command) (names []string) {
+func withoutExample(root *cobra.Command) (names []string) {
 	for _, c := range allCommands(root) {
 		if c.Runnable() && !c.HasExample() && !c.Hidden {
 			names = append(names, c.CommandPath())

@@ -13,6 +13,17 @@ import (
 	"deeploop/internal/cli"
 )
 
+// Mistakes runs command lines that must end with the exit code for mistakes,
+// each with a message that has this text.
+func (p Program) Mistakes(t *testing.T, lines map[string]string) {
+	t.Helper()
+	for line, want := range lines {
+		got := p.Fails(t, cli.ExitUsage, line)
+		require.Contains(t, got, want, line)
+		require.NotContains(t, got, "json: cannot unmarshal", line)
+	}
+}
+
 // MisspeltFlags leaves a letter out of every flag of every command of the
 // program, which must name the right flag and end with the exit code for
 // mistakes.

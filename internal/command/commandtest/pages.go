@@ -17,11 +17,32 @@ import (
 // placeholder is a word such as S or 2R, which pages write for a number.
 var placeholder = regexp.MustCompile(`^\d*[A-Z]$`)
 
-// PagesParse checks every command line of the program in the blocks of all
-// pages of the repository as the program itself would read it: command, flags,
-// their values, and arguments. newRoot makes a command tree for each. It
-// returns how many there are.
-func PagesParse(t *testing.T, newRoot func() *cobra.Command) (seen int) {
+// CheckPages compares the pages of the repository with the program: the
+// reference is that of the commands as they are, commands in texts and examples
+// exist, those in blocks parse, the README names the presets, and the
+// experiments can be planned. newRoot makes a command tree for each.
+func CheckPages(t *testing.T, p Program, newRoot func() *cobra.Command, presets []string) {
+	t.Run("reference", func(t *testing.T) {
+		dir, program := t.TempDir(), newRoot().Name()
+		p.OK(t, "reference --out", dir)
+		for _, name := range []string{program + ".md", program + "-configuration.md"} {
+			require.Equal(t, Read(t, dir, name), Read(t, goldentest.Root(), "docs", "reference", name), "run go generate ./cmd/...")
+		}
+	})
+	t.Run("texts", func(t *testing.T) { require.Greater(t, commandsExist(t, newRoot(), pageCode(t)...), 50) })
+	t.Run("blocks", func(t *testing.T) { require.Greater(t, pagesParse(t, newRoot), 50) })
+	t.Run("presets", func(t *testing.T) {
+		for _, preset := range presets {
+			require.Contains(t, Read(t, goldentest.Root(), "README.md"), "| `"+preset+"`")
+		}
+	})
+	t.Run("experiments", func(t *testing.T) { experiments(t, p, newRoot) })
+}
+
+// pagesParse checks every command line of the program in the blocks of all
+// pages as the program itself would read it: command, flags, their values, and
+// arguments. It returns how many there are.
+func pagesParse(t *testing.T, newRoot func() *cobra.Command) (seen int) {
 	t.Helper()
 	all, err := pages.All(goldentest.Root())
 	require.NoError(t, err)
@@ -40,8 +61,8 @@ func PagesParse(t *testing.T, newRoot func() *cobra.Command) (seen int) {
 	return seen
 }
 
-// PageCode is the `code` in the text of all pages, with its backquotes.
-func PageCode(t *testing.T) (code []string) {
+// pageCode is the `code` in the text of all pages, with its backquotes.
+func pageCode(t *testing.T) (code []string) {
 	t.Helper()
 	all, err := pages.All(goldentest.Root())
 	require.NoError(t, err)
@@ -53,9 +74,9 @@ func PageCode(t *testing.T) (code []string) {
 	return code
 }
 
-// Experiments checks that the sweeps of this program in the folder experiments
+// experiments checks that the sweeps of this program in the folder experiments
 // can be planned, and that each of their runs parses.
-func Experiments(t *testing.T, p Program, newRoot func() *cobra.Command) {
+func experiments(t *testing.T, p Program, newRoot func() *cobra.Command) {
 	t.Helper()
 	program := newRoot().Name()
 	files, err := filepath.Glob(filepath.Join(goldentest.Root(), "experiments", program+"-*.yaml"))

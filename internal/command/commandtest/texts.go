@@ -11,10 +11,10 @@ import (
 
 var longFlag = regexp.MustCompile(`--([A-Za-z-]+)`)
 
-// CommandsExist checks that every command line of the program in these texts,
+// commandsExist checks that every command line of the program in these texts,
 // and in the examples of its help, names a command that exists and flags that
 // it has. It returns how many there are.
-func CommandsExist(t *testing.T, root *cobra.Command, texts ...string) (seen int) {
+func commandsExist(t *testing.T, root *cobra.Command, texts ...string) (seen int) {
 	t.Helper()
 	for _, c := range allCommands(root) {
 		texts = append(texts, c.Example)
