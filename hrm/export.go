@@ -8,6 +8,7 @@ import (
 
 	"deeploop/internal/kernel"
 	"deeploop/internal/safetensors"
+	"deeploop/internal/tensorfile"
 	"deeploop/internal/torchfile"
 )
 
@@ -66,29 +67,29 @@ func (c Config) Referenced() error {
 // Export writes all weights, initial states and task embeddings. It returns
 // the largest change that rounding the states made.
 func (m *Model) Export(w io.Writer, e Export) (rounded float64, err error) {
-	ts := m.foreignTensors()
-	states := map[string]bool{nameHInit: true, nameLInit: true}
-	dtype := func(t foreignTensor) string {
-		if states[t.name] && e.States == kernel.BFloat16 {
+	ts := m.foreignTensors(e.Prefix)
+	states := map[string]bool{e.Prefix + nameHInit: true, e.Prefix + nameLInit: true}
+	dtype := func(t tensorfile.Wanted) string {
+		if states[t.Name] && e.States == kernel.BFloat16 {
 			return "BF16"
 		}
 		return "F32"
 	}
-	put := func(w io.Writer, t foreignTensor) error {
+	put := func(w io.Writer, t tensorfile.Wanted) error {
 		if dtype(t) == "F32" {
-			return writeFloats(w, t.data)
+			return writeFloats(w, t.Data)
 		}
-		half := make([]kernel.BF16, t.data.Len())
+		half := make([]kernel.BF16, t.Data.Len())
 		for i := range half {
-			half[i] = kernel.ToBF16(float32(t.data.At(i)))
-			rounded = max(rounded, math.Abs(t.data.At(i)-float64(half[i].Float32())))
+			half[i] = kernel.ToBF16(float32(t.Data.At(i)))
+			rounded = max(rounded, math.Abs(t.Data.At(i)-float64(half[i].Float32())))
 		}
 		return binary.Write(w, binary.LittleEndian, half)
 	}
 	if e.Format == FormatSafetensors {
 		var entries []safetensors.Entry
 		for _, t := range ts {
-			entries = append(entries, safetensors.Entry{Name: e.Prefix + t.name, DType: dtype(t), Shape: t.shape})
+			entries = append(entries, safetensors.Entry{Name: t.Name, DType: dtype(t), Shape: t.Shape})
 		}
 		out, err := safetensors.NewWriter(w, map[string]string{"format": "pt", "program": Mark}, entries)
 		if err != nil {
@@ -103,7 +104,7 @@ func (m *Model) Export(w io.Writer, e Export) (rounded float64, err error) {
 	}
 	var entries []torchfile.Entry
 	for _, t := range ts {
-		entries = append(entries, torchfile.Entry{Name: e.Prefix + t.name, DType: dtype(t), Shape: t.shape})
+		entries = append(entries, torchfile.Entry{Name: t.Name, DType: dtype(t), Shape: t.Shape})
 	}
 	err = torchfile.Write(w, Mark, entries, func(i int, w io.Writer) error { return put(w, ts[i]) })
 	if err != nil {

@@ -106,8 +106,8 @@ func (g goldenTRM) check(t *testing.T, f *safetensors.File, be kernel.Backend) {
 	c := g.config()
 	m, err := NewModel(c.Arch, kernel.Float32, 1)
 	require.NoError(t, err)
-	for _, w := range m.foreignTensors() {
-		computed(w.name, w.data, w.shape[len(w.shape)-1])
+	for _, w := range m.foreignTensors("") {
+		computed(w.Name, w.Data, w.Shape[len(w.Shape)-1])
 	}
 	for _, p := range m.Params() {
 		p.Changed()

@@ -10,18 +10,6 @@ import (
 	"deeploop/internal/tensorfile"
 )
 
-// ImportError is a file of others that no model here can be made of.
-type ImportError struct{ Problem string }
-
-func (e *ImportError) Error() string { return "import: " + e.Problem }
-
-// BadInput marks the error as the user's, for exit code 2.
-func (e *ImportError) BadInput() bool { return true }
-
-func importErrorf(format string, args ...any) error {
-	return &ImportError{fmt.Sprintf(format, args...)}
-}
-
 // Names of tensors that a state dict has beside the model's parameters.
 const (
 	nameTokens = "embed_tokens.embedding_weight"
@@ -54,21 +42,21 @@ type Foreign struct {
 func OpenForeign(f *tensorfile.File) (*Foreign, error) {
 	has := func(name string) bool { _, ok := f.Info(name); return ok }
 	if len(f.Names()) == 0 {
-		return nil, importErrorf("%s has no tensors: it is an empty state dict; take a checkpoint that the trainer saved", f.Path)
+		return nil, tensorfile.ImportErrorf("%s has no tensors: it is an empty state dict; take a checkpoint that the trainer saved", f.Path)
 	}
 	if has("puzzle_identifiers") && (has("logits") || has("preds")) {
-		return nil, importErrorf("%s holds predictions, not weights; score it with hrm score --predictions %s --data DIR", f.Path, f.Path)
+		return nil, tensorfile.ImportErrorf("%s holds predictions, not weights; score it with hrm score --predictions %s --data DIR", f.Path, f.Path)
 	}
 	if has("blocks.0.attn.qkv.weight") {
-		return nil, importErrorf("%s holds a language model; make a run of it with lm import", f.Path)
+		return nil, tensorfile.ImportErrorf("%s holds a language model; make a run of it with lm import", f.Path)
 	}
 	if filepath.Base(f.Path) == "weights.safetensors" && has(nameTokens) && !slices.ContainsFunc(f.Names(), func(n string) bool { return n == nameTable }) {
-		return nil, importErrorf("%s is a part of a checkpoint of this program; evaluate that with hrm eval --checkpoint, or hand it on with hrm export", f.Path)
+		return nil, tensorfile.ImportErrorf("%s is a part of a checkpoint of this program; evaluate that with hrm eval --checkpoint, or hand it on with hrm export", f.Path)
 	}
 	r := &Foreign{file: f}
 	at := slices.IndexFunc(f.Names(), func(n string) bool { return strings.HasSuffix(n, nameTokens) })
 	if at < 0 {
-		return nil, importErrorf("%s is no checkpoint of HRM: none of its %d tensors is called %s; it has %s", f.Path, len(f.Names()), nameTokens, firstNames(f.Names()))
+		return nil, tensorfile.ImportErrorf("%s is no checkpoint of HRM: none of its %d tensors is called %s; it has %s", f.Path, len(f.Names()), nameTokens, firstNames(f.Names()))
 	}
 	r.Prefix = strings.TrimSuffix(f.Names()[at], nameTokens)
 	for _, p := range passing {
@@ -147,13 +135,13 @@ func (r *Foreign) Deduce(base Config) (Config, error) {
 	tokens := r.shape(nameTokens, 2)
 	down := r.shape("L_level.layers.0.mlp.down_proj.weight", 2)
 	if tokens == nil || down == nil {
-		return c, importErrorf("%s is no checkpoint of HRM: it has no %s of two dimensions", r.file.Path, r.Prefix+"L_level.layers.0.mlp.down_proj.weight")
+		return c, tensorfile.ImportErrorf("%s is no checkpoint of HRM: it has no %s of two dimensions", r.file.Path, r.Prefix+"L_level.layers.0.mlp.down_proj.weight")
 	}
 	c.VocabSize, c.HiddenSize = tokens[0], tokens[1]
 	c.HLayers, c.LLayers = r.blocks("H_level"), r.blocks("L_level")
 	if width := down[1]; c.HiddenSize > 0 && c.MLPWidth() != width {
 		if c.Expansion = 1.5 * float64(width) / float64(c.HiddenSize); c.MLPWidth() != width {
-			return c, importErrorf("%s: the MLPs have %d units, and the reference's are a multiple of 256", r.file.Path, width)
+			return c, tensorfile.ImportErrorf("%s: the MLPs have %d units, and the reference's are a multiple of 256", r.file.Path, width)
 		}
 	}
 	c.PuzzleEmbDim = 0
@@ -177,21 +165,23 @@ func (r *Foreign) Model(c Config, mean bool) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	wanted := m.foreignTensors()
 	rows := r.Identifiers()
-	average := mean && rows > 0 && rows != c.NumPuzzleIdentifiers
-	if err := r.compare(wanted, average); err != nil {
+	average := mean && rows > 0 && c.PuzzleEmbDim > 0 && rows != c.NumPuzzleIdentifiers
+	wanted := m.foreignTensors(r.Prefix)
+	if average { // the table's own rows fit too
+		wanted[len(wanted)-1].Shape = []int{rows, c.PuzzleEmbDim}
+	}
+	if err := r.file.Fits(wanted, func(name string) bool { return slices.Contains(r.Ignored, name) }); err != nil {
 		return nil, err
 	}
 	for _, t := range wanted {
-		if t.name == nameTable && average {
-			err = r.average(t.data.Float32s(), rows, c.PuzzleEmbDim)
+		if t.Name == r.Prefix+nameTable && average {
+			err = r.average(t.Data.Float32s(), rows, c.PuzzleEmbDim)
 		} else {
-			dst := t.data.Float32s()
-			err = r.file.Floats(r.Prefix+t.name, func(part []float32) { dst = dst[copy(dst, part):] })
+			err = r.file.Read(t)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("import: %w", err)
+			return nil, err
 		}
 	}
 	for _, p := range m.Params() {
@@ -200,60 +190,21 @@ func (r *Foreign) Model(c Config, mean bool) (*Model, error) {
 	return m, nil
 }
 
-// foreignTensor is one tensor of the reference's state dict.
-type foreignTensor struct {
-	name  string
-	shape []int
-	data  kernel.Buf
-}
-
 // foreignTensors lists a model's tensors as the reference's state dict has
-// them, in its order: buffers first.
-func (m *Model) foreignTensors() []foreignTensor {
+// them behind a prefix, in its order: buffers first, the table last.
+func (m *Model) foreignTensors(prefix string) []tensorfile.Wanted {
 	c := m.Config
-	ts := []foreignTensor{{nameHInit, []int{c.HiddenSize}, m.HInit}, {nameLInit, []int{c.HiddenSize}, m.LInit}}
+	ts := []tensorfile.Wanted{
+		{Name: prefix + nameHInit, Shape: []int{c.HiddenSize}, Data: m.HInit},
+		{Name: prefix + nameLInit, Shape: []int{c.HiddenSize}, Data: m.LInit},
+	}
 	for _, p := range m.Params() {
-		ts = append(ts, foreignTensor{p.Name, p.Shape(), p.Data})
+		ts = append(ts, tensorfile.Wanted{Name: prefix + p.Name, Shape: p.Shape(), Data: p.Data})
 	}
 	if c.PuzzleEmbDim > 0 {
-		ts = append(ts, foreignTensor{nameTable, []int{c.NumPuzzleIdentifiers, c.PuzzleEmbDim}, m.PuzzleTable})
+		ts = append(ts, tensorfile.Wanted{Name: prefix + nameTable, Shape: []int{c.NumPuzzleIdentifiers, c.PuzzleEmbDim}, Data: m.PuzzleTable})
 	}
 	return ts
-}
-
-// compare lists the differences between the file's tensors and the model's.
-func (r *Foreign) compare(wanted []foreignTensor, anyRows bool) error {
-	var diff []string
-	known := map[string]bool{}
-	for _, t := range wanted {
-		name, want := r.Prefix+t.name, t.shape
-		known[name] = true
-		have, ok := r.file.Info(name)
-		if ok && anyRows && t.name == nameTable && len(have.Shape) == 2 {
-			want = []int{have.Shape[0], want[1]}
-		}
-		switch {
-		case !ok:
-			diff = append(diff, fmt.Sprintf("%s %v is missing", name, want))
-		case !slices.Equal(have.Shape, want):
-			diff = append(diff, fmt.Sprintf("%s is %v, expected %v", name, have.Shape, want))
-		case !slices.Contains([]string{"F32", "BF16", "F16", "F64"}, have.DType):
-			diff = append(diff, fmt.Sprintf("%s is %s, expected floating-point numbers", name, have.DType))
-		}
-	}
-	for _, name := range r.file.Names() {
-		if in, _ := r.file.Info(name); !known[name] && !slices.Contains(r.Ignored, name) {
-			diff = append(diff, fmt.Sprintf("%s %v is not in this model", name, in.Shape))
-		}
-	}
-	if len(diff) == 0 {
-		return nil
-	}
-	const most = 20
-	if n := len(diff); n > most {
-		diff = append(diff[:most], fmt.Sprintf("and %d more", n-most))
-	}
-	return importErrorf("the tensors of %s do not fit this model:\n  %s", r.file.Path, strings.Join(diff, "\n  "))
 }
 
 // average gives every row of dst the mean of the file's rows.

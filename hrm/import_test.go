@@ -125,15 +125,15 @@ func TestExportReadsBack(t *testing.T) {
 		require.Equal(t, e.Prefix, r.Prefix)
 		got, err := r.Model(c, false)
 		require.NoError(t, err)
-		want := m.foreignTensors()
-		for i, g := range got.foreignTensors() {
+		want := m.foreignTensors("")
+		for i, g := range got.foreignTensors("") {
 			if rounded > 0 && i < 2 {
-				for k := range g.data.Len() {
-					require.InDelta(t, want[i].data.At(k), g.data.At(k), rounded)
+				for k := range g.Data.Len() {
+					require.InDelta(t, want[i].Data.At(k), g.Data.At(k), rounded)
 				}
 				continue
 			}
-			require.Equal(t, want[i].data.Bytes(), g.data.Bytes(), g.name)
+			require.Equal(t, want[i].Data.Bytes(), g.Data.Bytes(), g.Name)
 		}
 	}
 }
@@ -219,8 +219,8 @@ func TestImportOfTRM(t *testing.T) {
 			[]any{got.Name, got.MLPT, got.HiddenSize, got.HLayers, got.LLayers, got.PuzzleEmbDim, got.PosEncodings, got.VocabSize, got.MLPWidth(), got.PuzzleEmbSlots, got.NoACTContinue})
 		back, err := r.Model(c, false)
 		require.NoError(t, err)
-		for i, want := range m.foreignTensors() {
-			require.Equal(t, want.data.Bytes(), back.foreignTensors()[i].data.Bytes(), want.name)
+		for i, want := range m.foreignTensors("") {
+			require.Equal(t, want.Data.Bytes(), back.foreignTensors("")[i].Data.Bytes(), want.Name)
 		}
 	}
 	// HRM's are not TRM's.

@@ -13,18 +13,18 @@ import (
 	"deeploop/deeploop"
 	"deeploop/internal/goldentest"
 	"deeploop/internal/kernel"
-	"deeploop/internal/safetensors"
+	"deeploop/internal/tensorfile"
 )
 
 // exportTo writes m and returns what reads it.
-func exportTo(t *testing.T, m *Model, act kernel.DType) *safetensors.File {
+func exportTo(t *testing.T, m *Model, act kernel.DType) *tensorfile.File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), ExportTensors)
 	f, err := os.Create(path)
 	require.NoError(t, err)
 	require.NoError(t, m.WriteTensors(f, act))
 	require.NoError(t, f.Close())
-	in, err := safetensors.Open(path)
+	in, err := tensorfile.Open(path)
 	require.NoError(t, err)
 	t.Cleanup(func() { in.Close() })
 	return in
@@ -100,7 +100,7 @@ func TestImportNamesWhatDoesNotFit(t *testing.T) {
 	e.Resolved = many.Resolved()
 	_, err = Import(e, f, "")
 	require.ErrorContains(t, err, "more")
-	var bad *ImportError
+	var bad *tensorfile.ImportError
 	require.ErrorAs(t, err, &bad)
 	require.True(t, bad.BadInput())
 }
@@ -128,12 +128,15 @@ func TestReadExportedRefuses(t *testing.T) {
 func TestImportOfGoldenWeights(t *testing.T) {
 	for _, path := range goldentest.Cases(t, "testdata", "lm_*.json") {
 		var g goldenCase
-		f := goldentest.Open(t, path, &g)
+		golden := goldentest.Open(t, path, &g)
 		m, err := NewModel(g.config().Arch, kernel.Float32, 1)
 		require.NoError(t, err)
+		f, err := tensorfile.Open(strings.TrimSuffix(path, ".json") + ".safetensors")
+		require.NoError(t, err)
+		defer f.Close()
 		got, err := Import(exported(m), f, "init.")
 		require.NoError(t, err)
-		want, err := f.Float32s("init.embed.weight")
+		want, err := golden.Float32s("init.embed.weight")
 		require.NoError(t, err)
 		require.Equal(t, want, got.Embed.Data.Float32s())
 		require.Equal(t, deeploop.Placement(g.Placement), got.Blocks.Residual.Placement)

@@ -10,10 +10,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"deeploop/hrm"
-	"deeploop/internal/check"
 	"deeploop/internal/cli"
 	"deeploop/internal/command"
-	"deeploop/internal/runlog"
+	"deeploop/internal/kernel"
 )
 
 // benchOptions are the flags of hrm bench.
@@ -102,33 +101,21 @@ func benchRun(ctx context.Context, s *cli.Streams, o benchOptions) error {
 	if err != nil {
 		return err
 	}
-	choice, err := o.Compute.Open(s, o.Given("kernel"))
-	if err != nil {
-		return err
-	}
-	defer choice.Backend.Close()
-	err = c.CheckTraining(choice.Precision, runlog.PhysicalBytes()) // before anything is allocated
-	if err = check.Advise(err, "use a smaller --batch-size, --seq-len or --hidden-size, or fewer --layers"); err != nil {
-		return err
-	}
-	tokens := float64(c.GlobalBatchSize * c.Arch.SeqLen)
 	m := command.Bench{
-		Options: o.BenchOptions, Choice: choice, Evaluation: "evaluation segment", Tokens: tokens, EvalTokens: tokens, Now: time.Now,
+		Options: o.BenchOptions, Evaluation: "evaluation segment", Tokens: float64(c.GlobalBatchSize * c.Arch.SeqLen),
 		Says: fmt.Sprintf("model of %d trained parameters, batches of %d rows", c.Arch.NumParams(), c.GlobalBatchSize),
+		Fits: c.CheckTraining, Advice: "use a smaller --batch-size, --seq-len or --hidden-size, or fewer --layers",
+		Open: func(backend kernel.Backend, act kernel.DType) (command.Benched, error) {
+			b, err := hrm.NewBench(c, backend, act, time.Now)
+			if err != nil {
+				return command.Benched{}, err
+			}
+			return command.Benched{TrainStep: b.TrainStep, Evaluate: b.EvalSegment, Recorder: b.Recorder, Close: b.Close}, nil
+		},
+		Document: func(f *command.Figures) (any, string) {
+			doc := newBenchDoc(c, o.Preset, f)
+			return doc, doc.Config.String()
+		},
 	}
-	var b *hrm.Bench
-	f, err := m.Run(ctx, s, func() (command.Benched, error) {
-		if b, err = hrm.NewBench(c, choice.Backend, choice.Precision, time.Now); err != nil {
-			return command.Benched{}, err
-		}
-		return command.Benched{TrainStep: b.TrainStep, Evaluate: b.EvalSegment, Recorder: b.Recorder}, nil
-	})
-	if b != nil {
-		defer b.Close()
-	}
-	if err != nil {
-		return err
-	}
-	doc := newBenchDoc(c, o.Preset, f)
-	return m.Print(s.Out, f, doc, doc.Config.String())
+	return m.Run(ctx, s)
 }

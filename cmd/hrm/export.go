@@ -110,7 +110,7 @@ func exportRun(s *cli.Streams, o exportOptions) error {
 	if err != nil {
 		return err
 	}
-	text, err := exportConfig(c, e, configPrefix+filepath.Base(o.out)+", written by "+programName())
+	text, err := exportConfig(c, e, configPrefix+filepath.Base(o.out)+", written by "+cli.Writer(program))
 	if err != nil {
 		return err
 	}

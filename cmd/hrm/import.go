@@ -301,7 +301,7 @@ func saveImported(o importOptions, path string, c hrm.TrainConfig, m *hrm.Model,
 	if err != nil {
 		return "", fmt.Errorf("import: %w", err)
 	}
-	meta := checkpoint.Meta{Kind: hrm.Kind, Program: programName() + ", imported from " + filepath.Base(path), Config: config}
+	meta := checkpoint.Meta{Kind: hrm.Kind, Program: cli.Writer(program) + ", imported from " + filepath.Base(path), Config: config}
 	if c.Arch.PuzzleEmbDim > 0 {
 		id, err := hrm.DatasetIdentity(d)
 		if err != nil {
@@ -348,6 +348,3 @@ func describeImport(w io.Writer, where string, o importOptions, f *tensorfile.Fi
 	}
 	fmt.Fprintf(w, "next  %s\n", cli.ShellLine(program, "eval", "--run", o.run))
 }
-
-// programName is the version that writes files.
-func programName() string { return program + " " + cli.Number + " (" + cli.Commit() + ")" }

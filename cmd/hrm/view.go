@@ -19,6 +19,7 @@ import (
 	"deeploop/hrm"
 	"deeploop/internal/cli"
 	"deeploop/internal/command"
+	"deeploop/internal/netlimit"
 	"deeploop/internal/runlog"
 	"deeploop/internal/train"
 	"deeploop/view"
@@ -125,9 +126,9 @@ func viewRun(ctx context.Context, s *cli.Streams, o viewOptions, paths []string)
 // viewListener listens where told, or else at the usual port or, where that is
 // taken, at any free one.
 func viewListener(o viewOptions) (net.Listener, error) {
-	l, err := command.Listen(o.addr)
+	l, err := netlimit.Listen(o.addr)
 	if err != nil && !o.addrGiven && errors.Is(err, syscall.EADDRINUSE) {
-		return command.Listen("127.0.0.1:0")
+		return netlimit.Listen("127.0.0.1:0")
 	}
 	return l, err
 }
@@ -179,7 +180,7 @@ func viewSources(s *cli.Streams, progress *runlog.Progress, o shownOptions, addr
 		host = ""
 	}
 	return view.Options{
-		Version: fmt.Sprintf("%s (commit %s)", cli.Number, cli.Commit()),
+		Version: cli.Release(),
 		Now:     time.Now,
 		Log:     s.ServerLog(slog.LevelWarn),
 		Host:    strings.TrimSpace(host),

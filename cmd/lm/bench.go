@@ -9,10 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"deeploop/internal/check"
 	"deeploop/internal/cli"
 	"deeploop/internal/command"
-	"deeploop/internal/runlog"
+	"deeploop/internal/kernel"
 	"deeploop/lm"
 )
 
@@ -103,33 +102,21 @@ func benchRun(ctx context.Context, s *cli.Streams, o benchOptions) error {
 	if err != nil {
 		return err
 	}
-	choice, err := o.Compute.Open(s, o.Given("kernel"))
-	if err != nil {
-		return err
-	}
-	defer choice.Backend.Close()
-	err = c.CheckTraining(choice.Precision, runlog.PhysicalBytes()) // before anything is allocated
-	if err = check.Advise(err, "use a smaller --batch-size, --context or --hidden-size, fewer --layers or --loops, or --checkpoint-loops"); err != nil {
-		return err
-	}
-	tokens := float64(c.TokensPerStep())
 	m := command.Bench{
-		Options: o.BenchOptions, Choice: choice, Evaluation: "evaluation batch", Tokens: tokens, EvalTokens: tokens, Now: time.Now,
+		Options: o.BenchOptions, Evaluation: "evaluation batch", Tokens: float64(c.TokensPerStep()),
 		Says: fmt.Sprintf("model of %d trained parameters, batches of %d sequences of %d tokens", c.Arch.NumParams(), c.BatchSize, c.Arch.Context),
+		Fits: c.CheckTraining, Advice: "use a smaller --batch-size, --context or --hidden-size, fewer --layers or --loops, or --checkpoint-loops",
+		Open: func(backend kernel.Backend, act kernel.DType) (command.Benched, error) {
+			b, err := lm.NewBench(c, backend, act, time.Now)
+			if err != nil {
+				return command.Benched{}, err
+			}
+			return command.Benched{TrainStep: b.TrainStep, Evaluate: b.EvalBatch, Recorder: b.Recorder, Close: b.Close}, nil
+		},
+		Document: func(f *command.Figures) (any, string) {
+			doc := newBenchDoc(c, o.Preset, f)
+			return doc, doc.text()
+		},
 	}
-	var b *lm.Bench
-	f, err := m.Run(ctx, s, func() (command.Benched, error) {
-		if b, err = lm.NewBench(c, choice.Backend, choice.Precision, time.Now); err != nil {
-			return command.Benched{}, err
-		}
-		return command.Benched{TrainStep: b.TrainStep, Evaluate: b.EvalBatch, Recorder: b.Recorder}, nil
-	})
-	if b != nil {
-		defer b.Close()
-	}
-	if err != nil {
-		return err
-	}
-	doc := newBenchDoc(c, o.Preset, f)
-	return m.Print(s.Out, f, doc, doc.text())
+	return m.Run(ctx, s)
 }

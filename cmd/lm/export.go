@@ -81,7 +81,7 @@ func exportRun(s *cli.Streams, o exportOptions) error {
 	config, err := json.MarshalIndent(lm.Exported{
 		Architecture: lm.ExportArchitecture, Version: lm.ExportVersion, Config: c.Arch, Resolved: m.Resolved(),
 		Tokenizer: tok.Name(), TokenizerSize: tok.VocabSize(), Separator: tok.Separator(),
-		Type: name, Weights: weights, Step: ck.Step(), Program: programName(),
+		Type: name, Weights: weights, Step: ck.Step(), Program: cli.Writer(program),
 	}, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", lm.ExportConfig, err)
@@ -130,6 +130,3 @@ func exportFolder(dir string, force bool) error {
 	}
 	return nil
 }
-
-// programName is the version that writes files.
-func programName() string { return "lm " + cli.Number + " (" + cli.Commit() + ")" }

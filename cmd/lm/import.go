@@ -14,7 +14,7 @@ import (
 	"deeploop/internal/checkpoint"
 	"deeploop/internal/cli"
 	"deeploop/internal/command"
-	"deeploop/internal/safetensors"
+	"deeploop/internal/tensorfile"
 	"deeploop/lm"
 	"deeploop/lm/tokens"
 )
@@ -30,11 +30,11 @@ func newImportCmd(s *cli.Streams) *cobra.Command {
 		Use:   "import DIR|FILE",
 		Short: "Make a run of an exported model",
 		Long: `Read a model that lm export or another program wrote, a folder or its
-` + lm.ExportTensors + `, and make a run of it that lm eval, lm generate and lm
-serve can use. It has one checkpoint, of weights alone: lm train --resume trains
-it further, at step 0 of a schedule of its own and with a fresh optimizer.
-Tensors that are missing, left over or of another shape are named, and nothing
-is written then.`,
+` + lm.ExportTensors + ` (or the same tensors as torch.save writes a state dict),
+and make a run of it that lm eval, lm generate and lm serve can use. It has one
+checkpoint, of weights alone: lm train --resume trains it further, at step 0 of
+a schedule of its own and with a fresh optimizer. Tensors that are missing, left
+over or of another shape are named, and nothing is written then.`,
 		Example: `  lm import exported --run runs/imported
   lm import exported --run runs/more && lm train --run runs/more --resume --data data/books --steps 500 --lr 1e-4
   lm import weights.safetensors --config config.json --prefix model. --run runs/weights`,
@@ -78,9 +78,9 @@ func importRun(s *cli.Streams, o importOptions, path string) error {
 	if err != nil {
 		return command.Instead(err, "import", given, command.Exported)
 	}
-	f, err := safetensors.Open(path)
+	f, err := tensorfile.Open(path)
 	if err != nil {
-		return cli.Usagef("import: %w", err)
+		return fmt.Errorf("import: %w", err)
 	}
 	defer f.Close()
 	progress := command.NewProgress(s)
@@ -121,7 +121,7 @@ func saveImported(run, from string, e lm.Exported, m *lm.Model, tok []byte) (whe
 	m.State(&set)
 	return command.Imported{
 		Run: run, Step: e.Step, State: &set, Config: yaml.Bytes(),
-		Meta: checkpoint.Meta{Kind: lm.Kind, Program: programName() + ", imported from " + name, Config: config, Tokenizer: tok},
+		Meta: checkpoint.Meta{Kind: lm.Kind, Program: cli.Writer(program) + ", imported from " + name, Config: config, Tokenizer: tok},
 	}.Save()
 }
 

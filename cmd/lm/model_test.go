@@ -17,6 +17,7 @@ import (
 	"deeploop/internal/files"
 	"deeploop/internal/kernel"
 	"deeploop/internal/safetensors"
+	"deeploop/internal/torchfile"
 	"deeploop/lm"
 	"deeploop/lm/tokens"
 )
@@ -127,7 +128,7 @@ func TestImportSaysWhatIsWrong(t *testing.T) {
 	refuse(t, "blocks.1.attn.qkv.weight [96 32] is missing", "import", "deep", "--run", "runs/b")
 	refuse(t, "x.embed.weight [257 32] is missing", "import", "exported", "--prefix", "x.", "--run", "runs/b")
 	require.NoError(t, os.WriteFile("deep/model.safetensors", []byte("no tensors here"), 0o644))
-	refuse(t, "import: deep/model.safetensors", "import", "deep", "--run", "runs/b")
+	refuse(t, "import: read deep/model.safetensors: it is neither", "import", "deep", "--run", "runs/b")
 	require.NoDirExists(t, "runs/b", "nothing was made")
 
 	require.NoError(t, os.WriteFile("exported/tokenizer.json", read(t, "data/chars/tokenizer.json"), 0o644))
@@ -209,11 +210,35 @@ func TestImportLeavesNothingHalf(t *testing.T) {
 	refuse(t, "choose another --run", "import", "exported", "--run", "file/b")
 }
 
+// Weights that PyTorch saved are read as those of safetensors are.
+func TestImportOfAPyTorchFile(t *testing.T) {
+	useFolder(t)
+	in, err := safetensors.Open("exported/model.safetensors")
+	require.NoError(t, err)
+	defer in.Close()
+	var entries []torchfile.Entry
+	for _, name := range in.Names() {
+		entries = append(entries, torchfile.Entry{Name: name, DType: "F32", Shape: in.Tensors[name].Shape})
+	}
+	require.NoError(t, files.Write("weights.pt", func(w io.Writer) error {
+		return torchfile.Write(w, "", entries, func(i int, w io.Writer) error {
+			r, _, err := in.Reader(entries[i].Name)
+			if err == nil {
+				_, err = io.Copy(w, r)
+			}
+			return err
+		})
+	}))
+	succeed(t, "import", "weights.pt", "--config", "exported/config.json", "--tokenizer", "exported/tokenizer.json", "--run", "runs/b")
+	succeed(t, "export", "--run", "runs/b", "--out", "again")
+	require.Equal(t, read(t, "exported/model.safetensors"), read(t, "again/model.safetensors"))
+}
+
 // An empty file of weights is said to be one.
 func TestImportOfNoTensors(t *testing.T) {
 	useFolder(t)
 	require.NoError(t, os.WriteFile("exported/model.safetensors", []byte("\x08\x00\x00\x00\x00\x00\x00\x00{}      "), 0o644))
-	refuse(t, "the file of weights has no tensors", "import", "exported", "--run", "runs/b")
+	refuse(t, "exported/model.safetensors has no tensors", "import", "exported", "--run", "runs/b")
 	require.NoDirExists(t, "runs/b")
 }
 

@@ -83,7 +83,7 @@ func prepareRun(ctx context.Context, s *cli.Streams, opt prepareOptions) error {
 	defer progress.End()
 	progress.Doing("looking at the input")
 	m, err := corpus.Prepare(ctx, opt.inputs, opt.out, corpus.Options{
-		Settings: opt.settings, Force: opt.force, Progress: progress.Bytes(), Program: cli.Number + " (commit " + cli.Commit() + ")",
+		Settings: opt.settings, Force: opt.force, Progress: progress.Bytes(), Program: cli.Release(),
 	})
 	progress.Clear()
 	if errors.Is(err, context.Canceled) {

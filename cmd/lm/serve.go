@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -13,6 +12,7 @@ import (
 
 	"deeploop/internal/cli"
 	"deeploop/internal/command"
+	"deeploop/internal/netlimit"
 	"deeploop/internal/train"
 	"deeploop/lm/serve"
 )
@@ -97,7 +97,7 @@ func serveRun(ctx context.Context, s *cli.Streams, open openFunc, o serveOptions
 	if err := o.check(); err != nil {
 		return err
 	}
-	l, err := command.Listen(o.addr) // before the model is read: it may be in vain
+	l, err := netlimit.Listen(o.addr) // before the model is read: it may be in vain
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func serveRun(ctx context.Context, s *cli.Streams, open openFunc, o serveOptions
 	}
 	defer closeModel()
 	o.Now, o.Seed = time.Now, uint64(time.Now().UnixNano())
-	o.Version = fmt.Sprintf("%s (commit %s)", cli.Number, cli.Commit())
+	o.Version = cli.Release()
 	if o.Model == "" {
 		o.Model = o.model.name()
 	}

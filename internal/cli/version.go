@@ -41,6 +41,12 @@ func Commit() string {
 	return revision + dirty
 }
 
+// Release is number and commit, as programs show them.
+func Release() string { return Number + " (commit " + Commit() + ")" }
+
+// Writer is the version of a program that writes a file, as files name it.
+func Writer(program string) string { return program + " " + Number + " (" + Commit() + ")" }
+
 // Version is what --version prints after the program's name: number, commit,
 // Go and the kernels this machine can use.
 func Version(kernels []string) string {

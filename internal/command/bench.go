@@ -7,7 +7,9 @@ import (
 	"runtime"
 	"time"
 
+	"deeploop/internal/check"
 	"deeploop/internal/cli"
+	"deeploop/internal/kernel"
 	"deeploop/internal/kernel/pick"
 	"deeploop/internal/profile"
 	"deeploop/internal/runlog"
@@ -25,14 +27,23 @@ const (
 // evaluations.
 type Bench struct {
 	Options BenchOptions
-	Choice  pick.Choice
 	// Says is what is measured, for the progress line.
 	Says string
 	// Evaluation is one part of it, such as "evaluation batch".
 	Evaluation string
 	// Tokens of a training step, and of a part of an evaluation.
-	Tokens, EvalTokens float64
-	Now                func() time.Time
+	Tokens float64
+	// Fits refuses a configuration that does not fit into so many bytes of
+	// memory; Advice is which flags help.
+	Fits   func(act kernel.DType, memory uint64) error
+	Advice string
+	// Open builds the model.
+	Open func(backend kernel.Backend, act kernel.DType) (Benched, error)
+	// Document is what is printed of the figures: a document for --json, and
+	// the configuration's lines for people.
+	Document func(f *Figures) (doc any, configuration string)
+
+	choice pick.Choice
 }
 
 // Benched is a model that makes one step, or one part of an evaluation, at a
@@ -40,11 +51,31 @@ type Bench struct {
 type Benched struct {
 	TrainStep, Evaluate func() (profile.Timing, error)
 	Recorder            *profile.Recorder
+	Close               func()
 }
 
-// Run builds, with open, and measures until done or interrupted. It returns an
-// error when nothing was timed.
-func (m *Bench) Run(ctx context.Context, s *cli.Streams, open func() (Benched, error)) (*Figures, error) {
+// Run measures until done or interrupted, and prints what it found out.
+func (m *Bench) Run(ctx context.Context, s *cli.Streams) error {
+	choice, err := m.Options.Compute.Open(s, m.Options.Given("kernel"))
+	if err != nil {
+		return err
+	}
+	defer choice.Backend.Close()
+	err = m.Fits(choice.Precision, runlog.PhysicalBytes()) // before anything is allocated
+	if err := check.Advise(err, m.Advice); err != nil {
+		return err
+	}
+	m.choice = choice
+	f, err := m.measure(ctx, s)
+	if err != nil {
+		return err
+	}
+	doc, configuration := m.Document(f)
+	return m.print(s.Out, f, doc, configuration)
+}
+
+// measure returns an error when nothing was timed.
+func (m *Bench) measure(ctx context.Context, s *cli.Streams) (*Figures, error) {
 	ctx, stop := train.OnInterrupt(OrBackground(ctx), func(sig os.Signal) {
 		s.Infof("%v: ending with what was measured; once more ends at once", sig)
 	})
@@ -53,12 +84,13 @@ func (m *Bench) Run(ctx context.Context, s *cli.Streams, open func() (Benched, e
 	defer progress.End()
 	progress.Notef("%s; warming up", m.Says)
 	progress.Doing("building the model and warming up")
-	b, err := open()
+	b, err := m.Open(m.choice.Backend, m.choice.Precision)
 	if err != nil {
 		return nil, err
 	}
-	probe := profile.NewProbe(m.Choice.Backend, m.Choice.Precision, m.Now)
-	phase := phases{steps: o.Steps, progress: progress, now: m.Now, rec: b.Recorder, probe: probe}
+	defer b.Close()
+	probe := profile.NewProbe(m.choice.Backend, m.choice.Precision, time.Now)
+	phase := phases{steps: o.Steps, progress: progress, now: time.Now, rec: b.Recorder, probe: probe}
 	steps, err := phase.time(ctx, "training steps", o.Seconds*2/3, b.TrainStep)
 	if err != nil {
 		return nil, err
@@ -199,7 +231,7 @@ func (m *Bench) figures(steps, parts timings) *Figures {
 	f := &Figures{
 		TrainStep: spread(steps.seconds), Eval: spread(parts.seconds),
 		GFLOPS: profile.Median(steps.flops) / 1e9, EvalGFLOPS: profile.Median(parts.flops) / 1e9,
-		Steps: m.Options.Steps, Kernel: m.Choice.Backend.Name(), Precision: m.Choice.Precision.String(), Threads: m.Choice.Backend.Threads(),
+		Steps: m.Options.Steps, Kernel: m.choice.Backend.Name(), Precision: m.choice.Precision.String(), Threads: m.choice.Backend.Threads(),
 		Machine: Machine{
 			Processor: profile.Processor(), Usable: runtime.GOMAXPROCS(0), OS: runtime.GOOS, Arch: runtime.GOARCH,
 			Memory: runlog.PhysicalBytes(), Go: runtime.Version(),
@@ -209,7 +241,7 @@ func (m *Bench) figures(steps, parts timings) *Figures {
 	f.TokensPerS = m.Tokens / f.TrainStep.Median
 	f.StepsSeconds, f.StepsLeast = float64(f.Steps)*f.TrainStep.Median, float64(f.Steps)*f.TrainStep.Min
 	if f.Eval != nil {
-		f.EvalTokensPerS = m.EvalTokens / f.Eval.Median
+		f.EvalTokensPerS = m.Tokens / f.Eval.Median
 	}
 	share := func(t timings) *float64 {
 		if len(t.shares) == 0 {

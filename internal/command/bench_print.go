@@ -10,10 +10,10 @@ import (
 	"deeploop/internal/profile"
 )
 
-// Print prints what a benchmark found out: doc, in which the figures are, as
+// print prints what a benchmark found out: doc, in which the figures are, as
 // JSON where that was asked for, else for people, with the configuration's
 // lines first. It returns an error when the measurement was interrupted.
-func (m *Bench) Print(w io.Writer, f *Figures, doc any, configuration string) (err error) {
+func (m *Bench) print(w io.Writer, f *Figures, doc any, configuration string) (err error) {
 	if m.Options.JSON {
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")

@@ -199,7 +199,7 @@ func (t *Training[T]) loop(s *cli.Streams, o *TrainOptions[T], p *Plan[T], task 
 	if err != nil {
 		return l, fmt.Errorf("store the configuration: %w", err)
 	}
-	l.Meta.Kind, l.Meta.Program, l.Meta.Config = t.Kind, t.Program+" "+cli.Number+" ("+cli.Commit()+")", raw
+	l.Meta.Kind, l.Meta.Program, l.Meta.Config = t.Kind, cli.Writer(t.Program), raw
 	l.StopAfter, l.MaxTime = o.StopAfter, time.Duration(o.Minutes*float64(time.Minute))
 	if l.Files == nil {
 		l.Files = map[string][]byte{}

@@ -1,4 +1,5 @@
-// Package netlimit bounds how many connections a server has open.
+// Package netlimit opens the port of a server and bounds how many connections it
+// has open.
 package netlimit
 
 import (
