@@ -1,6 +1,7 @@
 package arc
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -40,12 +41,16 @@ func (l *loader) folder(dir string, top bool, depth int) error {
 	for _, f := range folders {
 		if depth < maxFolders && l.holdsJSON(f, depth+1) {
 			inner = append(inner, f)
+		} else if depth == maxFolders && l.holdsJSON(f, maxFolders) {
+			l.notes.add("deep", fmt.Sprintf("not read, lies more than %d folders deep", maxFolders), f)
 		} else if name := filepath.Base(f); name == "training" || name == "evaluation" {
 			l.notes.add("empty", "has no task files", f)
 		}
 	}
-	inner = corpusFolders(dir, inner)
-	if len(files) > 0 && len(inner) > 0 && top {
+	if !l.lenient {
+		inner = l.corpusFolders(inner)
+	}
+	if len(files) > 0 && len(inner) > 0 && top && !l.lenient {
 		// As in the reference, files beside task folders are no tasks.
 		for _, f := range files {
 			l.notes.add("beside", "not read, lies beside folders of tasks", f)
@@ -117,18 +122,23 @@ func (l *loader) holdsJSON(dir string, depth int) bool {
 
 // corpusFolders picks the task folders of a checkout, which has other things
 // beside them: data/ of ARC-AGI, corpus/ and MinimalTasks/ of ConceptARC.
-func corpusFolders(dir string, folders []string) []string {
-	var picked []string
+func (l *loader) corpusFolders(folders []string) []string {
+	var picked, others []string
 	for _, f := range folders {
 		switch filepath.Base(f) {
 		case "training", "evaluation":
 			return folders
 		case "data", "corpus", "MinimalTasks":
 			picked = append(picked, f)
+		default:
+			others = append(others, f)
 		}
 	}
-	if len(picked) > 0 {
-		return picked
+	if len(picked) == 0 {
+		return folders
 	}
-	return folders
+	for _, f := range others {
+		l.notes.add("other folder", "not read, lies beside data/, corpus/ or MinimalTasks/", f)
+	}
+	return picked
 }

@@ -26,8 +26,10 @@ import (
 // what is odd but legal ends up in Corpus.Warnings.
 func Load(paths ...string) (*Corpus, error) { return (&loader{}).load(paths) }
 
-// LoadSome is Load that leaves files in folders out, with a warning, where they
-// are not what it expects. One task at least must remain.
+// LoadSome is Load that reads every task below a folder, also tasks beside
+// folders of tasks and folders beside data/ or corpus/, and leaves files out,
+// with a warning, where they are not what it expects. One task at least must
+// remain. Tasks of one name are the caller's to tell apart (Corpus.Clashes).
 func LoadSome(paths ...string) (*Corpus, error) {
 	l := &loader{lenient: true}
 	c, err := l.load(paths)
@@ -49,7 +51,9 @@ func (l *loader) load(paths []string) (*Corpus, error) {
 	}
 	c := l.corpus
 	c.noteOverlaps(&l.notes)
-	c.noteClashes(&l.notes)
+	if !l.lenient {
+		c.noteClashes(&l.notes)
+	}
 	c.Warnings = l.notes.warnings()
 	return c, nil
 }
@@ -61,7 +65,7 @@ type loader struct {
 	seen   map[string]bool // files read, as absolute paths without links
 	inside []string        // folders being read, from the outermost, likewise
 
-	lenient bool  // files in folders that cannot be read as tasks are left out
+	lenient bool  // everything below a folder is read, and what is no task left out
 	first   error // about the first of them
 }
 

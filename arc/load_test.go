@@ -174,15 +174,19 @@ func TestLoadWarnsAboutWhatItPassesOver(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"arc/training/a.json": aTask("1"), "arc/evaluation/": "", "arc/stray.json": "not read",
 		"kaggle/x_challenges.json": `{"q": ` + aTask("2") + `}`, "kaggle/y_solutions.json": "{}", "kaggle/sample_submission.json": "[]",
+		"checkout/data/b.json": aTask("3"), "checkout/mine/c.json": aTask("4"), "checkout/apps/index.html": "",
+		"deep/1/2/3/4/d.json": aTask("5"), "deep/1/2/3/4/5/e.json": aTask("6"),
 	})
-	c := load(t, dir, "arc", "kaggle")
-	require.Equal(t, []string{"training/a", "x/q*"}, listing(c))
+	c := load(t, dir, "arc", "kaggle", "checkout", "deep")
+	require.Equal(t, []string{"training/a", "x/q*", "data/b", "4/d"}, listing(c))
 	all := strings.ReplaceAll(strings.Join(c.Warnings, "\n"), dir+string(filepath.Separator), "")
 	require.Equal(t, strings.Join([]string{
 		"has no task files: arc/evaluation",
 		"not read, lies beside folders of tasks: arc/stray.json",
 		"not read, lies beside *_challenges.json: kaggle/sample_submission.json",
 		"not read, has no *_challenges.json beside it: kaggle/y_solutions.json",
+		"not read, lies beside data/, corpus/ or MinimalTasks/: checkout/mine",
+		"not read, lies more than 4 folders deep: deep/1/2/3/4/5",
 	}, "\n"), filepath.ToSlash(all))
 }
 
@@ -219,4 +223,24 @@ func TestLoadSome(t *testing.T) {
 	require.Contains(t, strings.Join(c.Warnings, "\n"), "a.json")
 	_, err = LoadSome(filepath.Join(dir, "a.json"))
 	require.Error(t, err, "named by the caller")
+}
+
+// LoadSome takes tasks beside folders of tasks, and folders beside those of a
+// checkout; Load leaves them to a warning.
+func TestLoadSomeTakesAllBelow(t *testing.T) {
+	dir := tree(t, map[string]string{
+		"b.json": aTask("1"), "notes.json": "{}", "data/a.json": aTask("2"), "mine/c.json": aTask("3"), "mine/sub/b.json": aTask("4"),
+	})
+	c, err := LoadSome(dir)
+	require.NoError(t, err)
+	base := filepath.Base(dir)
+	require.Equal(t, []string{base + "/b", "data/a", "mine/c", "sub/b"}, listing(c))
+	require.Len(t, c.Warnings, 1, "what two tasks of one name mean is the caller's to say")
+	require.Contains(t, c.Warnings[0], "notes.json")
+	require.Len(t, c.Clashes(), 1)
+
+	c = load(t, dir, "")
+	require.Equal(t, []string{"data/a"}, listing(c))
+	require.Contains(t, strings.Join(c.Warnings, "\n"), "b.json")
+	require.Contains(t, strings.Join(c.Warnings, "\n"), "mine")
 }

@@ -133,12 +133,18 @@ func findTasks(verb, arg string) (tasks []*arc.Task, warnings []string, err erro
 		return tasks, c.Warnings, nil
 	}
 	if i := strings.LastIndexByte(arg, ':'); i > 0 && exists(arg[:i]) {
-		c, err := arc.Load(arg[:i])
+		c, err := arc.LoadSome(arg[:i])
 		if err != nil {
 			return nil, nil, err
 		}
 		if tasks = c.Find(arg[i+1:]); len(tasks) == 0 {
-			return nil, nil, unknownTask(verb, c, arg[i+1:], arg[:i], fmt.Sprintf("expected one of its %d tasks, such as %s", len(c.Tasks), c.Tasks[0].ID))
+			hint := fmt.Sprintf("expected one of its %d tasks, such as %s", len(c.Tasks), c.Tasks[0].ID)
+			for _, w := range c.Warnings {
+				if strings.Contains(w, arg[i+1:]) { // in a file that was left out
+					hint = w
+				}
+			}
+			return nil, nil, unknownTask(verb, c, arg[i+1:], arg[:i], hint)
 		}
 		return tasks, nil, nil
 	}

@@ -50,11 +50,12 @@ func newSolveCmd(s *cli.Streams) *cobra.Command {
 their augmentations, or fit a trained one to them (--checkpoint), and let
 augmented copies of every test input vote for two answers.
 
-TASK is a task file, a folder of tasks or a combined file (all its tasks),
-FOLDER:ID for one task of it, or the name of a sample task. Every task is
-answered --minutes after it was begun; --steps counts training steps instead,
-and then the same seed, kernel and thread count give the same answers. Test
-outputs in a file are used for the score at the end and for nothing else.
+TASK is a task file, a folder (all tasks in it and in its folders), a combined
+file (all its tasks), FOLDER:ID for one task of it, or the name of a sample
+task. Every task is answered --minutes after it was begun; --steps counts
+training steps instead, and then the same seed, kernel and thread count give the
+same answers. Test outputs in a file are used for the score at the end and for
+nothing else.
 
 Several models (--models) are trained one after the other and all vote. Copies
 with shuffled colours (--colors) vote where the model could learn them: where a

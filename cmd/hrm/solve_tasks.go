@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"sort"
 
@@ -28,6 +29,7 @@ func findProblems(s *cli.Streams, args []string, list string) ([]*arc.Task, erro
 	}
 	var tasks []*arc.Task
 	byID := map[string]*arc.Task{}
+	var twice []string
 	for _, arg := range args {
 		found, warnings, err := problemsOf(arg)
 		if err != nil {
@@ -42,8 +44,11 @@ func findProblems(s *cli.Streams, args []string, list string) ([]*arc.Task, erro
 			}
 			if twin := byID[t.ID]; twin != nil {
 				if !twin.SamePairs(t) {
-					return nil, cli.Usagef("solve: two different tasks are called %q (%s and %s), but answers have one name each; name one of the two",
+					return nil, cli.Usagef("solve: two different tasks are called %q (%s and %s), but a submission has one entry for a name; rename one, or name only one of the two",
 						t.ID, twin.File, t.File)
+				}
+				if twin.File != t.File {
+					twice = append(twice, fmt.Sprintf("%s (%s and %s)", arc.Printable(t.ID), twin.File, t.File))
 				}
 				continue
 			}
@@ -53,6 +58,9 @@ func findProblems(s *cli.Streams, args []string, list string) ([]*arc.Task, erro
 				wanted[t.ID] = true
 			}
 		}
+	}
+	if len(twice) > 0 {
+		s.Infof("note: there twice, answered once: %s", wording.List(twice, 5))
 	}
 	var missing []string
 	for id, found := range wanted {
@@ -69,8 +77,8 @@ func findProblems(s *cli.Streams, args []string, list string) ([]*arc.Task, erro
 	return tasks, nil
 }
 
-// problemsOf resolves one TASK. Files in a folder that are no tasks are left
-// out with a warning.
+// problemsOf resolves one TASK. Of a folder all tasks below it are taken, and
+// files that are none left out with a warning.
 func problemsOf(arg string) ([]*arc.Task, []string, error) {
 	if info, err := os.Stat(arg); err == nil && info.IsDir() {
 		c, err := arc.LoadSome(arg)

@@ -153,6 +153,38 @@ func TestSolveAFolder(t *testing.T) {
 	require.Contains(t, out, "pass@2")
 }
 
+// Tasks in a folder and in its folders are all answered, one that is there twice
+// once, and two of one name are an error that names both.
+func TestSolveAFolderOfFolders(t *testing.T) {
+	t.Chdir(t.TempDir())
+	one := strings.Replace(solveTiny, "--steps 3", "--steps 1 --models 1", 1)
+	sampleFile(t, "halo", "tasks/halo.json", nil)
+	sampleFile(t, "overlap", "tasks/sub/overlap.json", nil)
+	sampleFile(t, "overlap", "tasks/again/overlap.json", nil)
+	sampleFile(t, "hollow-out", "tasks/data/inner/hollow-out.json", nil)
+	_, errs := ok(t, one+"tasks --out all.json")
+	require.NotContains(t, errs, "not read")
+	require.NotContains(t, errs, "all kept")
+	require.Contains(t, filepath.ToSlash(errs), "there twice, answered once: overlap (tasks/again/overlap.json and tasks/sub/overlap.json)")
+	sub, err := voting.ParseSubmission([]byte(readFile(t, "all.json")))
+	require.NoError(t, err)
+	var ids []string
+	for _, a := range sub {
+		ids = append(ids, a.ID)
+	}
+	require.Equal(t, []string{"halo", "overlap", "hollow-out"}, ids)
+	ok(t, one+"tasks:halo")
+
+	sampleFile(t, "erase-dots", "tasks/sub/halo.json", nil)
+	msg := fails(t, cli.ExitUsage, one+"tasks")
+	require.Contains(t, filepath.ToSlash(msg), `two different tasks are called "halo" (tasks/halo.json and tasks/sub/halo.json)`)
+	require.NotContains(t, msg, "kept")
+	ok(t, one+"tasks/sub/halo.json")
+	writeFile(t, "tasks/bad.json", `{"train": [`)
+	ok(t, one+"tasks:overlap")
+	require.Contains(t, fails(t, cli.ExitUsage, one+"tasks:bad"), "bad.json")
+}
+
 // The rest of a killed run is answered by the same command.
 func TestSolveGoesOnAfterAKill(t *testing.T) {
 	t.Chdir(t.TempDir())
