@@ -63,7 +63,9 @@ rule names colours it cannot.
 
 With --checkpoint only the embeddings of the new task are fitted; --all-weights
 fits everything, at the rate it was trained with unless --lr says another. The
-checkpoint decides about model and canvas.
+checkpoint decides about model and canvas, tasks larger than that are left out
+with a warning before any is begun, and it is one model unless --models says
+more, as all would start from the same weights.
 
 What has been answered is kept below --work: the same command goes on where it
 was stopped. Ctrl-C answers with what was learned so far.`,
@@ -89,7 +91,7 @@ func (o *solveOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.solve.Init, "init", o.solve.Init, "with --checkpoint: new task embeddings start at the mean of the trained ones, or at zeros")
 	f.StringVar(&o.tasks, "tasks", "", "`FILE` with the ids of the tasks to answer, one a line (default all)")
 	f.IntVar(&o.parallel, "parallel", 0, "tasks at a time, which share the threads; 0 is one for every "+fmt.Sprint(threadsPerTask)+" threads")
-	f.IntVar(&o.solve.Models, "models", o.solve.Models, "train at most so many models one after the other, each in its part of the time, and let all vote; one that is not through with learning goes on in the next part")
+	f.IntVar(&o.solve.Models, "models", o.solve.Models, "train at most so many models one after the other, each in its part of the time, and let all vote; one that is not through with learning goes on in the next part; with --checkpoint one unless given")
 	f.IntVar(&o.solve.Votes, "votes", o.solve.Votes, "augmented copies of each test input that vote")
 	f.StringSliceVar(&o.solve.Colors, "colors", o.solve.Colors, "colours of the task, each way with embeddings of its own: keep, free (shuffle those that some demonstration lacks), any (shuffle all)")
 	f.BoolVar(&o.solve.Turns, "turns", o.solve.Turns, "turn and flip the task, each way with embeddings of its own")
@@ -159,6 +161,9 @@ func solveRun(ctx context.Context, s *cli.Streams, o *solveOptions, args []strin
 	if !o.json {
 		session.show = func(t *solved) error { return showAnswers(s.Out, t, text) }
 	}
+	if err := session.check(s); err != nil {
+		return err
+	}
 	session.announce(s.Lines())
 	session.progress.p.Doing("preparing " + tasksText(len(tasks)))
 	runErr := session.run(ctx)
@@ -204,6 +209,9 @@ func (o *solveOptions) settings() (solve.Settings, *solve.Checkpoint, error) {
 			return r, nil, err
 		}
 		r.Train.Arch, r.Train.LR = ck.Config.Arch, ck.Config.LR
+		if !o.flags.Changed("models") {
+			r.Models = 1 // others would begin at the same weights
+		}
 	}
 	fail := func(err error) (solve.Settings, *solve.Checkpoint, error) {
 		if ck != nil {

@@ -64,6 +64,7 @@ type solved struct {
 	answers *solve.Answers
 	kept    bool // from an earlier run
 	err     error
+	refused bool // by check, with err
 }
 
 // solving is one run of hrm solve.
@@ -84,10 +85,14 @@ type solving struct {
 
 // announce says what will happen and how long it takes.
 func (v *solving) announce(w io.Writer) {
-	left := 0
-	for _, t := range v.tasks {
-		if v.again || v.work.load(t) == nil {
+	left, before := 0, 0
+	for i, t := range v.tasks {
+		switch {
+		case v.done[i] != nil:
+		case v.again || v.work.load(t) == nil:
 			left++
+		default:
+			before++
 		}
 	}
 	how := wording.Count(v.settings.Train.Steps, "step")
@@ -99,9 +104,16 @@ func (v *solving) announce(w io.Writer) {
 	} else if v.settings.Limit > 0 {
 		how += " or " + minutesText(v.settings.Limit)
 	}
-	line := fmt.Sprintf("%s, %s each", tasksText(len(v.tasks)), how)
-	if n := len(v.tasks) - left; n > 0 {
-		line += fmt.Sprintf("; %d answered before in %s (--again answers anew)", n, v.work.dir)
+	if c := v.checkpoint; c != nil {
+		fits := "new task embeddings"
+		if v.settings.AllWeights {
+			fits = "all weights"
+		}
+		fmt.Fprintf(w, "from %s (step %d, %s weights, %dx%d canvas): %s are fitted\n", c.Reader.Dir(), c.Reader.Step(), c.Weights, c.Side, c.Side, fits)
+	}
+	line := fmt.Sprintf("%s, %s each", tasksText(left+before), how)
+	if before > 0 {
+		line += fmt.Sprintf("; %d answered before in %s (--again answers anew)", before, v.work.dir)
 	}
 	if n := len(v.team.choices); n > 1 {
 		line += fmt.Sprintf(", %d at a time", n)
@@ -128,16 +140,44 @@ func minutesText(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
+// solver is one that works with a backend.
+func (v *solving) solver(choice pick.Choice) *solve.Solver {
+	return &solve.Solver{
+		Settings: v.settings, Backend: choice.Backend, Act: choice.Precision, Now: time.Now, Memory: runlog.PhysicalBytes(),
+		Checkpoint: v.checkpoint,
+	}
+}
+
+// check marks the tasks that cannot be answered with these settings, before any
+// is. It is an error where none is left.
+func (v *solving) check(s *cli.Streams) error {
+	v.done = make([]*solved, len(v.tasks))
+	solver := v.solver(v.team.choices[0])
+	var errs []error
+	for i, t := range v.tasks {
+		if !v.again && v.work.load(t) != nil {
+			continue
+		}
+		if err := solver.Check(solve.NewProblem(t)); err != nil {
+			v.done[i] = &solved{task: t, err: err, refused: true}
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) == len(v.tasks) {
+		return errors.Join(errs...)
+	}
+	for _, err := range errs {
+		s.Warnf("left out: %v", err)
+	}
+	return nil
+}
+
 // run answers all tasks.
 func (v *solving) run(ctx context.Context) error {
-	v.done = make([]*solved, len(v.tasks))
 	next := make(chan int)
 	var wg sync.WaitGroup
 	for _, choice := range v.team.choices {
-		solver := &solve.Solver{
-			Settings: v.settings, Backend: choice.Backend, Act: choice.Precision, Now: time.Now, Memory: runlog.PhysicalBytes(),
-			Checkpoint: v.checkpoint,
-		}
+		solver := v.solver(choice)
 		wg.Go(func() {
 			for i := range next {
 				v.finish(i, v.one(ctx, solver, v.tasks[i]))
@@ -145,6 +185,9 @@ func (v *solving) run(ctx context.Context) error {
 		})
 	}
 	for i := range v.tasks {
+		if v.done[i] != nil {
+			continue // refused
+		}
 		select {
 		case next <- i:
 			continue
@@ -164,10 +207,18 @@ func (v *solving) run(ctx context.Context) error {
 		}
 	}
 	var errs []error
+	refused := 0
 	for _, d := range v.done {
-		if d != nil && d.err != nil {
+		switch {
+		case d == nil || d.err == nil:
+		case d.refused:
+			refused++
+		default:
 			errs = append(errs, d.err)
 		}
+	}
+	if refused > 0 {
+		errs = append(errs, fmt.Errorf("solve: %d of %s left out, see above", refused, tasksText(len(v.tasks))))
 	}
 	if v.interrupted {
 		errs = append(errs, fmt.Errorf("solve: %w; the same command goes on", cli.ErrInterrupted))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -288,16 +289,59 @@ func TestSolveFromACheckpoint(t *testing.T) {
 	} {
 		require.Contains(t, fails(t, cli.ExitUsage, line+more), want)
 	}
-	// A canvas that is too small, and a vocabulary that is another one.
-	big := arc.NewGrid(12, 3)
-	require.NoError(t, os.Mkdir("big", 0o755))
-	writeFile(t, "big/big.json", string((&arc.Task{ID: "big", Train: []arc.Pair{{Input: big, Output: big}}, Test: []arc.Pair{{Input: big}}}).JSON()))
+}
+
+// A checkpoint is one model by default, and says what it is. Tasks larger than
+// its canvas are named before any is begun; the others are answered.
+func TestSolveTasksThatACheckpointCannotHold(t *testing.T) {
+	workFolder(t)
+	ok(t, trainTiny+"--steps 2 --ema --run runs/a")
 	m, err := augment.ReadManifest("data/small")
 	require.NoError(t, err)
-	require.Less(t, m.Settings.MaxGrid, 31)
-	if m.Settings.MaxGrid < 12 {
-		require.Contains(t, fails(t, cli.ExitUsage, strings.Replace(line, "halo", "big/big.json", 1)), "12x12 canvas")
+	side := m.Settings.MaxGrid
+	require.Less(t, side, arc.MaxSide)
+	line := "solve --steps 3 --votes 8 --global-batch-size 4 --threads 1 --precision fp32 --checkpoint runs/a "
+
+	out, errs := ok(t, line+"halo")
+	require.Contains(t, out, "halo (training): 3 steps in ")
+	require.Contains(t, filepath.ToSlash(errs), fmt.Sprintf("from runs/a/checkpoints/step-00000002 (step 2, ema weights, %dx%d canvas): new task embeddings are fitted\n1 task, 3 steps each\n", side, side))
+	out, errs = ok(t, line+"halo --models 2 --all-weights --weights raw")
+	require.Contains(t, out, "halo (training): 6 steps in ")
+	require.Contains(t, errs, "raw weights")
+	require.Contains(t, errs, "all weights are fitted\n1 task, up to 2 models of 3 steps each\n")
+
+	large := arc.NewGrid(side+1, 3)
+	require.NoError(t, os.Mkdir("tasks", 0o755))
+	for _, id := range []string{"a", "z"} {
+		task := arc.Task{ID: id, Train: []arc.Pair{{Input: large, Output: large}}, Test: []arc.Pair{{Input: large}}}
+		writeFile(t, "tasks/"+id+".json", string(task.JSON()))
 	}
+	sentence := func(id string) string {
+		return fmt.Sprintf("solve %s: it needs a %dx%d canvas, the checkpoint was trained on %dx%d ones", id, side+1, side+1, side, side)
+	}
+	code, out, errs := runHRM(strings.Fields(line + "tasks")...)
+	require.Equal(t, cli.ExitUsage, code)
+	require.Contains(t, errs, sentence("a"))
+	require.Contains(t, errs, sentence("z"))
+	require.NotContains(t, errs, "steps each")
+	require.Empty(t, out)
+
+	sampleFile(t, "overlap", "tasks/overlap.json", nil)
+	code, out, errs = runHRM(strings.Fields(line + "tasks --out o.json")...)
+	require.Equal(t, cli.ExitFailure, code, errs)
+	begun := strings.Index(errs, "1 task, 3 steps each\n")
+	require.Positive(t, begun, errs)
+	for _, id := range []string{"a", "z"} {
+		at := strings.Index(errs, "warning: left out: "+sentence(id))
+		require.True(t, at >= 0 && at < begun, errs)
+		require.Equal(t, 1, strings.Count(errs, sentence(id)))
+	}
+	require.Contains(t, errs, "solve: 2 of 3 tasks left out, see above")
+	require.Contains(t, out, "overlap (tasks): 3 steps in ")
+	require.Contains(t, out, "2 tasks without an answer")
+	sub, err := voting.ParseSubmission([]byte(readFile(t, "o.json")))
+	require.NoError(t, err)
+	require.Len(t, sub, 3)
 }
 
 // Several may begin in one folder at a time, and one that was killed while it

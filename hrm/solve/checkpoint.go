@@ -8,12 +8,13 @@ import (
 	"deeploop/hrm"
 	"deeploop/internal/checkpoint"
 	"deeploop/internal/kernel"
+	"deeploop/internal/train"
 )
 
 // Checkpoint is a trained model to start from. Its reader stays the caller's.
 type Checkpoint struct {
 	Reader  *checkpoint.Reader
-	Weights string // hrm.WeightsEMA, hrm.WeightsRaw or "" for the average where there is one
+	Weights string // hrm.WeightsEMA or hrm.WeightsRaw
 	Config  hrm.TrainConfig
 	Side    int // of its canvas
 }
@@ -29,7 +30,8 @@ func (e *Error) BadInput() bool { return true }
 func errorf(format string, args ...any) error { return &Error{fmt.Sprintf(format, args...)} }
 
 // NewCheckpoint checks that a checkpoint is of a model for ARC canvases with
-// task embeddings.
+// task embeddings and has the weights asked for: hrm.WeightsEMA, hrm.WeightsRaw,
+// or "" for the average where there is one.
 func NewCheckpoint(ck *checkpoint.Reader, weights string) (*Checkpoint, error) {
 	c, err := hrm.CheckpointConfig(ck)
 	if err != nil {
@@ -42,6 +44,10 @@ func NewCheckpoint(ck *checkpoint.Reader, weights string) (*Checkpoint, error) {
 	}
 	if a.PuzzleEmbDim == 0 {
 		return nil, errorf("start from checkpoint %s: it has no task embeddings (puzzle_emb_ndim 0), so it cannot be told which task is meant", ck.Dir())
+	}
+	weights, err = train.ChooseWeights(ck, weights)
+	if err != nil {
+		return nil, err
 	}
 	side := 1
 	for side*side < a.SeqLen {

@@ -80,21 +80,38 @@ type run struct {
 	shares map[Treatment][]float64 // of rows right, of each model that drew it
 }
 
-// plan decides all that does not depend on a model.
-func (s *Solver) plan(p *Problem, report func(State)) (*run, error) {
-	r := &run{Solver: s, problem: p, begun: s.Now(), config: s.Train, side: p.canvas(s.Margin), views: p.views(s.Settings), report: report}
+// Check returns the error that Solve would begin with: a problem larger than
+// the checkpoint's canvas, or a model larger than the machine's memory.
+func (s *Solver) Check(p *Problem) error {
+	if _, _, err := s.sized(p, len(p.views(s.Settings))); err != nil {
+		return fmt.Errorf("solve %s: %w", p.ID, err)
+	}
+	return nil
+}
+
+// sized returns the configuration of a problem's models, for so many views, and
+// the side of their canvas.
+func (s *Solver) sized(p *Problem, views int) (c hrm.TrainConfig, side int, err error) {
+	c, side = s.Train, p.canvas(s.Margin)
 	if s.Checkpoint != nil {
 		if err := s.Checkpoint.holds(p); err != nil {
-			return nil, err
+			return c, side, err
 		}
-		r.side = s.Checkpoint.Side
+		side = s.Checkpoint.Side
 	}
-	c := &r.config
-	c.GlobalBatchSize = s.batch(r.side)
-	c.Arch.SeqLen, c.Arch.VocabSize, c.Arch.NumPuzzleIdentifiers = r.side*r.side, augment.VocabSize, len(r.views)+1
-	if err := c.CheckTraining(s.Act, s.Memory); err != nil {
+	c.GlobalBatchSize = s.batch(side)
+	c.Arch.SeqLen, c.Arch.VocabSize, c.Arch.NumPuzzleIdentifiers = side*side, augment.VocabSize, views+1
+	return c, side, c.CheckTraining(s.Act, s.Memory)
+}
+
+// plan decides all that does not depend on a model.
+func (s *Solver) plan(p *Problem, report func(State)) (*run, error) {
+	r := &run{Solver: s, problem: p, begun: s.Now(), views: p.views(s.Settings), report: report}
+	var err error
+	if r.config, r.side, err = s.sized(p, len(r.views)); err != nil {
 		return nil, err
 	}
+	c := r.config
 	r.shares = map[Treatment][]float64{}
 	for i := range r.views {
 		r.open = append(r.open, i)
