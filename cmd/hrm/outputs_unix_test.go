@@ -55,3 +55,23 @@ func TestOutputsGoThroughPipes(t *testing.T) {
 		require.Contains(t, fails(t, 2, line, "pipe.svg"), "regular file")
 	}
 }
+
+// Results that cannot be printed are a failure, and a reader who has seen enough
+// is none.
+func TestUnwritableOutput(t *testing.T) {
+	toyRun(t)
+	ok(t, "eval --run runs/a --augmentations 0 --threads 1 --after 1 --out after.zst")
+	hrmProgram.UnwritableOutput(t,
+		"", "--help", "--version", "help train", "train --help", "completion bash",
+		"build-data --num-aug 0 --tasks tasks.txt --out data/other --force",
+		"show", "show halo", "show halo --png a.png --force",
+		"inspect runs/a", "inspect runs/a --digest",
+		"score --predictions p.zst", "score --predictions p.zst --json", "score --predictions p.zst --per-task",
+		"score --predictions after.zst --curve c.png",
+		"bench --preset testing --seconds 0.01 --threads 1 --kernel ref", "bench --preset testing --seconds 0.01 --threads 1 --kernel ref --json",
+		"plot runs/a", "report --run runs/a --out r.html --force", "export --run runs/a --out exported --force",
+		"eval --run runs/a --augmentations 0 --threads 1 --force --out out.zst",
+		trainTiny+"--steps 1 --run runs/b --force",
+		solveTiny+"halo overlap --steps 1 --models 1", solveTiny+"halo --steps 1 --models 1 --json",
+	)
+}

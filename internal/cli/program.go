@@ -18,16 +18,21 @@ import (
 // Run executes one command line of a program and returns the exit code. Call
 // it once per root: it finishes the command tree (streams, how mistakes are
 // reported, flag names with underscores) and prints the error, if any, as
-// "PROGRAM: error".
+// "PROGRAM: error". Results that could not be written to s.Out are one.
 func Run(root *cobra.Command, args []string, s *Streams) int {
+	out := &output{w: s.Out}
+	s.Out = out
 	prepare(root, s)
 	root.SetArgs(args)
 	err := root.Execute()
+	if err == nil {
+		err = out.failed()
+	}
 	if err != nil {
 		if s.log != nil && (slices.Contains(args, "--log-format=json") || strings.Contains("\n"+strings.Join(args, "\n")+"\n", "\n--log-format\njson\n")) {
 			s.log.json = true // also where it stands behind a flag that is wrong
 		}
-		if text := err.Error() + missing(err); s.JSON() {
+		if text := onceEach(err.Error()) + missing(err); s.JSON() {
 			s.Log().Error(text)
 		} else {
 			fmt.Fprintf(&screen{s.logging(), s.Err}, "%s: %s\n", root.Name(), printable(text))

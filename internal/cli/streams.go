@@ -28,14 +28,14 @@ func Standard() *Streams {
 
 // IsTerminal reports whether w is a terminal.
 func IsTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	f := file(w)
+	return f != nil && term.IsTerminal(int(f.Fd()))
 }
 
 // Width is the number of columns of a terminal, 0 where w is none.
 func Width(w io.Writer) int {
-	f, ok := w.(*os.File)
-	if !ok {
+	f := file(w)
+	if f == nil {
 		return 0
 	}
 	width, _, err := term.GetSize(int(f.Fd()))

@@ -38,7 +38,10 @@ func (p Program) Main(m *testing.M, small Small) {
 	case asWritten:
 		os.Exit(p(os.Args[1:], cli.Standard()))
 	}
-	if args := os.Getenv(variable); args != "" {
+	if args, set := os.LookupEnv(variable); set {
+		if args == "" { // splits into one empty argument
+			os.Exit(p(nil, cli.Standard()))
+		}
 		os.Exit(p(strings.Split(args, "\n"), cli.Standard()))
 	}
 	os.Exit(m.Run())
