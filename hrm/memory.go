@@ -12,11 +12,25 @@ import (
 // nothing that would run is refused, and in floating point, so that no size
 // overflows. The architecture must have the dataset's sizes.
 func (c TrainConfig) CheckTraining(act kernel.DType, have uint64) error {
+	return check.Fits(fmt.Sprintf("training %d parameters on batches of %d rows", c.Arch.NumParams(), c.GlobalBatchSize),
+		c.TrainingBytes(act), have, "use a smaller global_batch_size or arch.hidden_size, or fewer layers")
+}
+
+// TrainingBytes is the memory that training needs at least. The architecture
+// must have the dataset's sizes.
+func (c TrainConfig) TrainingBytes(act kernel.DType) float64 {
 	a, batch := c.Arch, c.GlobalBatchSize
 	table := a.modelBytes(act, 0)
-	need := table + a.segmentBytes(act, batch) + check.TrainingBytes(a.modelBytes(act, 1)-table, a.tapeBytes(act, batch), c.EMA, true)
-	return check.Fits(fmt.Sprintf("training %d parameters on batches of %d rows", a.NumParams(), batch),
-		need, have, "use a smaller global_batch_size or arch.hidden_size, or fewer layers")
+	return table + a.segmentBytes(act, batch) + check.TrainingBytes(a.modelBytes(act, 1)-table, a.tapeBytes(act, batch), c.EMA, true)
+}
+
+// BatchWithin is the largest half, quarter and so on of the batch that trains in
+// so many bytes, 0 where none does.
+func (c TrainConfig) BatchWithin(act kernel.DType, have uint64) int {
+	return check.Halved(c.GlobalBatchSize, func(batch int) bool {
+		c.GlobalBatchSize = batch
+		return c.TrainingBytes(act) <= float64(have)
+	})
 }
 
 // CheckEvaluation is CheckTraining for evaluating batches of so many rows.

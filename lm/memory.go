@@ -21,6 +21,15 @@ func (c TrainConfig) TrainingBytes(act kernel.DType) float64 {
 	return check.TrainingBytes(weights, c.tapeBytes(act), c.EMA, c.freshGradients())
 }
 
+// BatchWithin is the largest half, quarter and so on of the batch that trains in
+// so many bytes, 0 where none does.
+func (c TrainConfig) BatchWithin(act kernel.DType, have uint64) int {
+	return check.Halved(c.BatchSize, func(batch int) bool {
+		c.BatchSize = batch
+		return c.TrainingBytes(act) <= float64(have)
+	})
+}
+
 // tapeBytes are what the blocks of all rounds keep for the backward pass: what
 // goes into each sublayer, queries, keys and values, the attention's result, and
 // two values as wide as the MLP, gate and up or what goes into an activation and

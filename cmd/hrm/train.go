@@ -18,6 +18,7 @@ import (
 	"deeploop/internal/kernel"
 	"deeploop/internal/runlog"
 	"deeploop/internal/train"
+	"deeploop/internal/wording"
 )
 
 func newTrainCmd(s *cli.Streams) *cobra.Command {
@@ -114,6 +115,18 @@ func (t *trainTask) Fits(act kernel.DType, memory uint64) error {
 	return t.config.CheckTraining(act, memory)
 }
 
+// Memory implements command.Task.
+func (t *trainTask) Memory(act kernel.DType, free uint64) (need float64, lower string) {
+	c := *t.config
+	lower = "a smaller --hidden-size or fewer layers take less"
+	if batch := c.BatchWithin(act, free); batch > 0 && batch < c.GlobalBatchSize {
+		smaller := c
+		smaller.GlobalBatchSize = batch
+		lower = fmt.Sprintf("--global-batch-size %d takes %s", batch, wording.Bytes(uint64(smaller.TrainingBytes(act))))
+	}
+	return c.TrainingBytes(act), lower
+}
+
 // Build implements command.Task.
 func (t *trainTask) Build(backend kernel.Backend, act kernel.DType) (command.Job, error) {
 	job, err := hrm.NewJob(*t.config, t.data, backend, act)
@@ -128,6 +141,9 @@ func (t *trainTask) Build(backend kernel.Backend, act kernel.DType) (command.Job
 func (t *trainTask) Describe(w io.Writer) {
 	fmt.Fprintln(w, describeDataset(t.data))
 	describeModel(w, t.job.Model)
+	c := t.config
+	fmt.Fprintf(w, "a step is one segment of %d rows of %d cells, and training takes at least %s of memory\n",
+		c.GlobalBatchSize, c.Arch.SeqLen, wording.Bytes(uint64(c.TrainingBytes(t.job.Model.Act))))
 }
 
 // Next implements command.Task.
@@ -199,7 +215,7 @@ func (t *trainTask) Loop() (command.Loop, error) {
 			Steps: steps, EvalEvery: every, SaveEvery: c.CheckpointInterval, Keep: c.Keep,
 			BestMetric: hrm.SelectionMetric, Meta: meta, MayChange: mayChange(c), ResetTaskEmbeddings: t.resetTaskEmbeddings,
 		},
-		Items: progressItems,
+		Items: progressItems, StepFlops: c.Arch.TrainStepFlops(c.GlobalBatchSize), Smaller: "a smaller --global-batch-size",
 	}, nil
 }
 

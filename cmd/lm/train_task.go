@@ -98,6 +98,7 @@ func (t *trainTask) Loop() (command.Loop, error) {
 			Files: map[string][]byte{corpus.TokenizerName: tok},
 		},
 		Items: items, FlopsPerToken: c.TrainStepFlops() / float64(c.TokensPerStep()), StepFlops: c.TrainStepFlops(),
+		Smaller: "a smaller batch or context",
 	}, nil
 }
 
@@ -135,6 +136,21 @@ func progressItems(c lm.TrainConfig) ([]runlog.Item, error) {
 // Fits implements command.Task.
 func (t *trainTask) Fits(act kernel.DType, memory uint64) error {
 	return t.config.CheckTraining(act, memory)
+}
+
+// Memory implements command.Task.
+func (t *trainTask) Memory(act kernel.DType, free uint64) (need float64, lower string) {
+	c := *t.config
+	lower = "a smaller --hidden-size, --context or --layers takes less"
+	if batch := c.BatchWithin(act, free); batch > 0 && batch < c.BatchSize {
+		smaller := c
+		smaller.BatchSize = batch
+		lower = fmt.Sprintf("--batch-size %d --grad-accum %d takes %s", batch, c.GradAccum*((c.BatchSize+batch-1)/batch), wording.Bytes(uint64(smaller.TrainingBytes(act))))
+	}
+	if c.Arch.Loops > 1 && !c.CheckpointLoops {
+		lower += ", --checkpoint-loops less too"
+	}
+	return c.TrainingBytes(act), lower
 }
 
 // Build implements command.Task.

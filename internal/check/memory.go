@@ -45,6 +45,14 @@ func TrainingBytes(weights, tape float64, average, fresh bool) float64 {
 	return copies + weights + tape
 }
 
+// Halved returns the first of batch, batch/2, batch/4 and so on that fits, 0
+// where not even a batch of 1 does.
+func Halved(batch int, fits func(batch int) bool) int {
+	for ; batch > 0 && !fits(batch); batch /= 2 {
+	}
+	return batch
+}
+
 // Advise gives a *MemoryError the advice of a command whose flags are not the
 // configuration's keys. Other errors stay as they are.
 func Advise(err error, advice string) error {

@@ -45,7 +45,7 @@ func (w *watched) Step(ctx context.Context, step int) (train.Result, error) {
 const longStep = 10 * time.Second
 
 // announce says what a step of so many operations takes where that is long.
-func (w *watched) announce(s *cli.Streams, flops float64) {
+func (w *watched) announce(s *cli.Streams, flops float64, smaller string) {
 	if flops < 1e11 { // seconds at most
 		return
 	}
@@ -54,8 +54,8 @@ func (w *watched) announce(s *cli.Streams, flops float64) {
 	}
 	ceiling, _ := w.probe.Ceilings()
 	if d := time.Duration(flops / ceiling * float64(time.Second)); ceiling > 0 && d >= longStep {
-		s.Infof("note: a step multiplies and adds %.3g GFLOP, at least %v here (%.3g GFLOP/s), and Ctrl-C waits for its end; a smaller batch or context makes it shorter",
-			flops/1e9, d.Round(time.Second), ceiling/1e9)
+		s.Infof("note: a step multiplies and adds %.3g GFLOP, at least %v here (%.3g GFLOP/s), and Ctrl-C waits for its end; %s makes it shorter",
+			flops/1e9, d.Round(time.Second), ceiling/1e9, smaller)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"deeploop/internal/kernel"
 	"deeploop/internal/runlog"
 	"deeploop/internal/train"
+	"deeploop/internal/wording"
 )
 
 // Training is a program's command train: what differs between programs.
@@ -38,9 +39,32 @@ type Training[T Config] struct {
 	// of every run.
 	Owned []string
 
+	// FreeBytes, if set, is asked for the machine's free memory (tests).
+	FreeBytes func() uint64
+
 	// Open opens the data that the plan's configuration names, or makes some
 	// where it names none, and completes the configuration by it.
 	Open func(ctx context.Context, s *cli.Streams, p *Plan[T]) (Task, error)
+}
+
+// free is the machine's free memory in bytes, 0 where nobody tells.
+func (t *Training[T]) free() uint64 {
+	if t.FreeBytes != nil {
+		return t.FreeBytes()
+	}
+	return runlog.FreeBytes()
+}
+
+// warnOfMemory tells that a training needs more than is free just now. It is let
+// go on: others may end, and estimates and what the system tells are rough.
+func warnOfMemory(s *cli.Streams, task Task, act kernel.DType, free uint64) {
+	if free == 0 {
+		return
+	}
+	if need, lower := task.Memory(act, free); need > float64(free) {
+		s.Warnf("training needs at least %s of memory and %s are free on this machine, so it may be stopped or very slow; %s",
+			wording.Bytes(uint64(need)), wording.Bytes(free), lower)
+	}
 }
 
 // Config is a configuration of a training.
@@ -60,6 +84,9 @@ type Task interface {
 	// Fits refuses what does not fit into so many bytes of memory (0:
 	// unknown) with activations of this type.
 	Fits(act kernel.DType, memory uint64) error
+	// Memory is what training needs at least, in bytes, and which settings
+	// bring it down to so many.
+	Memory(act kernel.DType, free uint64) (need float64, lower string)
 	// Build makes the model.
 	Build(backend kernel.Backend, act kernel.DType) (Job, error)
 	// Describe says what is trained on what.
@@ -87,8 +114,9 @@ type Loop struct {
 	// is shown. 0 leaves it out.
 	FlopsPerToken float64
 	// StepFlops are those of a whole step where all steps have as many: a step
-	// that will take long is announced.
+	// that will take long is announced. Smaller names what makes it shorter.
 	StepFlops float64
+	Smaller   string
 }
 
 // Run trains until the schedule ends, --stop-after or a signal.
@@ -147,6 +175,7 @@ func (t *Training[T]) Run(ctx context.Context, s *cli.Streams, o *TrainOptions[T
 	if err := task.Fits(choice.Precision, runlog.PhysicalBytes()); err != nil {
 		return err
 	}
+	warnOfMemory(s, task, choice.Precision, t.free())
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w before the first step", cli.ErrInterrupted)
 	}
@@ -171,11 +200,13 @@ func (t *Training[T]) Run(ctx context.Context, s *cli.Streams, o *TrainOptions[T
 	training.Store(loop.Progress)
 	recorded := &profiled{Trainer: job, Profiler: prof}
 	var trainer train.Trainer = recorded
-	if loop.FlopsPerToken > 0 && !s.Quiet() {
+	if !s.Quiet() {
 		w := watch(recorded, choice)
-		w.announce(s, loop.StepFlops)
-		loop.Progress.Speed = func(tokens float64) string { return w.share(tokens * loop.FlopsPerToken) }
-		trainer = w
+		w.announce(s, loop.StepFlops, loop.Smaller)
+		if loop.FlopsPerToken > 0 {
+			loop.Progress.Speed = func(tokens float64) string { return w.share(tokens * loop.FlopsPerToken) }
+			trainer = w
+		}
 	}
 	if events != nil {
 		defer events.Close()

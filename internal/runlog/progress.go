@@ -41,7 +41,13 @@ type Progress struct {
 	// a terminal.
 	Log *slog.Logger
 
+	// Last, where above 0, is the step that ends this session before the total,
+	// and Deadline, where set, the time that does.
+	Last     int
+	Deadline time.Time
+
 	mu     sync.Mutex
+	pace   pace
 	mark   time.Time // when the last step or pause ended
 	shown  time.Time // when the last line was written
 	width  int       // of the line on the terminal
@@ -71,11 +77,17 @@ func (p *Progress) Step(step, total int, m Metrics, tokens int) {
 	if p.off() {
 		return
 	}
+	said := ""
 	p.show(func(now time.Time) (string, bool) {
 		if !p.mark.IsZero() {
 			p.sec = p.sec*decay + now.Sub(p.mark).Seconds()
 			p.steps = p.steps*decay + 1
 			p.tokens = p.tokens*decay + float64(tokens)
+			if text, each := p.pace.step(step, now.Sub(p.mark)); text != "" && step < p.last(total) {
+				if left := p.left(now, step, total, each.Seconds()); left > worthSaying {
+					said = fmt.Sprintf("%s, so %s to go", text, duration(left.Seconds()))
+				}
+			}
 		}
 		p.mark = now
 		if !p.due(now, step == total) {
@@ -83,6 +95,9 @@ func (p *Progress) Step(step, total int, m Metrics, tokens int) {
 		}
 		return p.stepLine(step, total, m), true
 	})
+	if said != "" {
+		p.Notef("%s", said)
+	}
 }
 
 func (p *Progress) stepLine(step, total int, m Metrics) string {
@@ -99,11 +114,28 @@ func (p *Progress) stepLine(step, total int, m Metrics) string {
 				parts = append(parts, more)
 			}
 		}
-		if step < total {
-			parts = append(parts, "ETA "+duration(p.sec/p.steps*float64(total-step)))
+		if step < p.last(total) {
+			parts = append(parts, "ETA "+duration(p.left(p.mark, step, total, p.sec/p.steps).Seconds()))
 		}
 	}
 	return strings.Join(append(parts, p.memory()...), "  ")
+}
+
+// last is the step at which this session ends, of total.
+func (p *Progress) last(total int) int {
+	if p.Last > 0 {
+		return min(p.Last, total)
+	}
+	return total
+}
+
+// left is for how long still, after this step of total, at so many seconds each.
+func (p *Progress) left(now time.Time, step, total int, each float64) time.Duration {
+	left := time.Duration(each * float64(p.last(total)-step) * float64(time.Second))
+	if !p.Deadline.IsZero() {
+		left = min(left, max(0, p.Deadline.Sub(now)))
+	}
+	return left
 }
 
 func (p *Progress) memory() []string {

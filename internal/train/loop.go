@@ -33,6 +33,7 @@ func (r *Run) Train(ctx context.Context, o Options, t Trainer) error {
 	if err := l.start(); err != nil {
 		return err
 	}
+	l.limits()
 	err := l.steps(ctx)
 	l.p.End()
 	note := Finished
@@ -64,6 +65,19 @@ type loop struct {
 	tokens   int
 	index    checkpoint.Index
 	lastGood string // folder of the last checkpoint
+}
+
+// limits tells the progress line where this session ends before the schedule.
+func (l *loop) limits() {
+	if l.p == nil {
+		return
+	}
+	if l.o.StopAfter > 0 {
+		l.p.Last = l.first + l.o.StopAfter
+	}
+	if l.o.MaxTime > 0 {
+		l.p.Deadline = l.began.Add(l.o.MaxTime)
+	}
 }
 
 func (l *loop) steps(ctx context.Context) error {
