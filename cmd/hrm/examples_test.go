@@ -1,11 +1,16 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"deeploop/internal/command/commandtest"
+	"deeploop/internal/goldentest"
 )
 
 // smallExample makes lines of examples short: few steps of a tiny model, little
@@ -65,4 +70,25 @@ func TestExamplesWork(t *testing.T) {
 			return strings.HasPrefix(line, "hrm import ") || strings.HasPrefix(line, "hrm view") || strings.Contains(line, "_all_preds")
 		},
 	}.Run(t)
+}
+
+// The commands of getting started work one after the other, as they are written,
+// from a clean checkout with the tasks of ARC beside it.
+func TestGettingStartedWorks(t *testing.T) {
+	root := goldentest.Root()
+	page, err := os.ReadFile(filepath.Join(root, "docs", "getting-started.md"))
+	require.NoError(t, err)
+	dir := filepath.Join(t.TempDir(), "checkout")
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	t.Chdir(dir)
+	require.NoError(t, os.CopyFS(filepath.Join("arc", "samples"), os.DirFS(filepath.Join(root, "arc", "samples"))))
+	writeTasks(t, "../ARC-AGI/data/training", toy("007bbfb7", 0, true))
+	writeTasks(t, "../ARC-AGI/data/evaluation", toy("00576224", 1, true))
+	writeTasks(t, "../ConceptARC/corpus/Above", toy("Above1", 2, true, true, true))
+	ok(t, "build-data --num-aug 1 --out data/demo") // as make demo
+	ok(t, "train --preset testing --steps 2 --data data/demo --run runs/demo")
+	commandtest.Examples{
+		Root: newRootCmd(nil),
+		Line: func(t *testing.T, line string) bool { return strings.HasPrefix(line, "hrm view") },
+	}.Page(t, string(page), "cp")
 }

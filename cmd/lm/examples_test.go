@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"deeploop/internal/command/commandtest"
+	"deeploop/internal/goldentest"
 	"deeploop/lm/corpus"
 )
 
@@ -42,6 +43,17 @@ func smallExample(args []string) []string {
 		args = append(args, "--addr=127.0.0.1:0") // any port that is free
 	}
 	return args
+}
+
+// The commands of getting started work one after the other, as they are written,
+// from a clean checkout.
+func TestGettingStartedWorks(t *testing.T) {
+	root := goldentest.Root()
+	page, err := os.ReadFile(filepath.Join(root, "docs", "getting-started.md"))
+	require.NoError(t, err)
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.CopyFS("docs", os.DirFS(filepath.Join(root, "docs"))))
+	commandtest.Examples{Root: newRootCmd(nil)}.Page(t, string(page))
 }
 
 // Every example in the help works as it is written.

@@ -47,12 +47,7 @@ func (e Examples) Run(t *testing.T) {
 		t.Skip("examples are lines for a POSIX shell")
 	}
 	t.Chdir(t.TempDir())
-	bin := t.TempDir()
-	self, err := os.Executable()
-	require.NoError(t, err)
-	require.NoError(t, os.Symlink(self, filepath.Join(bin, e.Root.Name())))
-	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
-	AsProgram(t)
+	e.asProgram(t)
 	for _, c := range e.commands() {
 		name := commandName(c)
 		if before := e.Before[name]; before != nil {
@@ -66,11 +61,49 @@ func (e Examples) Run(t *testing.T) {
 	}
 }
 
+// asProgram makes the program's name in a shell this test's file.
+func (e Examples) asProgram(t *testing.T) {
+	t.Helper()
+	bin := t.TempDir()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink(self, filepath.Join(bin, e.Root.Name())))
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	AsProgram(t)
+}
+
 // AsProgram makes processes of this test's file the program, on what Small makes
 // of their arguments.
 func AsProgram(t *testing.T) {
 	t.Helper()
 	t.Setenv(asProgram, inSmall)
+}
+
+// Page runs the lines of a Markdown page's code blocks that begin with the
+// program's name, or with one of others, in the working folder. Examples.Line
+// may run some in another way.
+func (e Examples) Page(t *testing.T, text string, others ...string) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("examples are lines for a POSIX shell")
+	}
+	e.asProgram(t)
+	ran := 0
+	for i, part := range strings.Split(text, "```") {
+		if i%2 == 0 { // between blocks
+			continue
+		}
+		for line := range strings.Lines(part) {
+			line = strings.TrimSpace(line)
+			first, _, _ := strings.Cut(line, " ")
+			if first != e.Root.Name() && !slices.Contains(others, first) || e.Line != nil && e.Line(t, line) {
+				continue
+			}
+			e.shell(t, line)
+			ran++
+		}
+	}
+	require.NotZero(t, ran)
 }
 
 // shell runs one line, which must succeed and write no warning about itself.
@@ -87,7 +120,7 @@ func (e Examples) shell(t *testing.T, line string) {
 	begun := time.Now()
 	out, err := c.CombinedOutput()
 	t.Logf("%5.1f s  %s", time.Since(begun).Seconds(), line)
-	require.NoError(t, err, "this example in the help of %s does not work as written (what it needs is made in the test's Before):\n  %s\n%s", e.Root.Name(), line, out)
+	require.NoError(t, err, "this example of %s does not work as written (what it needs is made in the test):\n  %s\n%s", e.Root.Name(), line, out)
 }
 
 // commands are all commands with examples, in the order to run them.
