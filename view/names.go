@@ -27,25 +27,62 @@ func openNames(d *augment.Dataset) (*names, error) {
 		return nil, err
 	}
 	defer f.Close()
-	dec := json.NewDecoder(bufio.NewReaderSize(f, 1<<16))
-	if _, err := dec.Token(); err != nil {
+	if err := n.scan(bufio.NewReaderSize(f, 1<<16), d.NumIdentifiers()); err != nil {
 		return nil, n.bad(err)
 	}
-	n.at = append(n.at, dec.InputOffset())
-	for dec.More() {
-		tok, err := dec.Token()
-		if err != nil {
-			return nil, n.bad(err)
-		}
-		if _, ok := tok.(string); !ok || len(n.at) > d.NumIdentifiers() {
-			return nil, n.bad(fmt.Errorf("expected a list of %d names", d.NumIdentifiers()))
-		}
-		n.at = append(n.at, dec.InputOffset())
-	}
-	if len(n.at)-1 != d.NumIdentifiers() {
-		return nil, n.bad(fmt.Errorf("it has %d names, expected %d", len(n.at)-1, d.NumIdentifiers()))
-	}
 	return n, nil
+}
+
+// scan notes where the strings of a JSON list of so many end. A decoder would
+// take seconds for a million; what is between the quotes is decoded when it is
+// asked for.
+func (n *names) scan(r *bufio.Reader, want int) error {
+	var offset int64
+	var begun, ended, quoted, escaped, due bool // due: a string may come next
+	for {
+		block, err := r.Peek(1)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		block, _ = r.Peek(r.Buffered())
+		for _, c := range block {
+			offset++
+			switch {
+			case escaped:
+				escaped = false
+			case quoted && c == '\\':
+				escaped = true
+			case quoted && c == '"':
+				quoted = false
+				n.at = append(n.at, offset)
+			case quoted || c == ' ' || c == '\n' || c == '\r' || c == '\t':
+			case c == '[' && !begun:
+				begun, due = true, true
+				n.at = append(n.at, offset)
+			case c == '"' && due && !ended && len(n.at) <= want:
+				quoted, due = true, false
+			case c == ',' && begun && !due && !ended:
+				due = true
+			case c == ']' && begun && !ended && (!due || len(n.at) == 1):
+				ended = true
+			default:
+				return fmt.Errorf("found %q at byte %d, expected a list of %d names", c, offset, want)
+			}
+		}
+		if _, err := r.Discard(len(block)); err != nil {
+			return err
+		}
+	}
+	if !ended {
+		return fmt.Errorf("it is cut off, expected a list of %d names", want)
+	}
+	if got := len(n.at) - 1; got != want {
+		return fmt.Errorf("it has %d names, expected %d", got, want)
+	}
+	return nil
 }
 
 func (n *names) bad(err error) error { return &Error{n.path, err.Error()} }
