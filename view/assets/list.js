@@ -27,7 +27,7 @@ export function sizeFits(side, choice) {
 // (first page) -> element above the list; groups of chips [{key, label,
 // options}]; matches(row, query); rowView(row, query) -> {mark, text, note};
 // at(i, row) -> what stands in the address for a row; detail(i, row, query,
-// change) -> element or promise.
+// change) -> element or promise; waiting, what is said until the list is there.
 export function listPage(o) {
   const rows = [];
   let total = 0;
@@ -94,7 +94,7 @@ export function listPage(o) {
         return;
       }
       showing = '';
-      detail.replaceChildren(h('p', { class: 'note' }, !loaded ? 'Reading …' : at === null ? 'Nothing chosen.' : `There is no ${at} here.`));
+      detail.replaceChildren(h('p', { class: 'note' }, !loaded ? (o.waiting || 'Reading …') : at === null ? 'Nothing chosen.' : `There is no ${at} here.`));
       return;
     }
     showing = key;

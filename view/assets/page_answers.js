@@ -61,7 +61,7 @@ export function answersPage(item, state) {
     }
   }
   return listPage({
-    base: `/answers/${item.id}`, path,
+    base: `/answers/${item.id}`, path, waiting: 'Counting the votes …',
     head: (first) => h('div', {}, h('h1', {}, item.name), h('p', { class: 'facts' },
       [first.checkpoint ? `step ${first.step}, ${first.weights} weights` : '', plural(first.votes, 'vote'), first.halt_steps ? plural(first.halt_steps, 'segment') : ''].filter(Boolean).join(' · ')),
     h('details', { ontoggle: showCurve }, h('summary', {}, 'pass@2 ', h('b', {}, share(first.scores.find((s) => s.k === 2).all_tests)), ` of ${plural(first.scores[0].all_tests.of, 'task')}`),
