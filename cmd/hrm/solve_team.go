@@ -111,7 +111,10 @@ func (v *solving) announce(w io.Writer) {
 		}
 		fmt.Fprintf(w, "from %s (step %d, %s weights, %dx%d canvas): %s are fitted\n", c.Reader.Dir(), c.Reader.Step(), c.Weights, c.Side, c.Side, fits)
 	}
-	line := fmt.Sprintf("%s, %s each", tasksText(left+before), how)
+	line := tasksText(left + before)
+	if left > 0 {
+		line += ", " + how + " each"
+	}
 	if before > 0 {
 		line += fmt.Sprintf("; %d answered before in %s (--again answers anew)", before, v.work.dir)
 	}

@@ -70,6 +70,7 @@ func TestSolveATask(t *testing.T) {
 	require.Contains(t, again, "answered before")
 	require.Contains(t, again, "replaced answer.json")
 	require.Contains(t, errs, "1 answered before in "+filepath.FromSlash(solveFolder))
+	require.NotContains(t, errs, "each", "nothing is trained")
 	out, _ = ok(t, solveTiny+"--again --quiet --color always", "my task.json")
 	require.NotContains(t, out, "answered before")
 	require.Contains(t, out, "\x1b[48;2;")
