@@ -79,7 +79,7 @@ void dl_vec_norm_back(dl_pool *p, int level, int bf16, void *dx, void *dz, void 
 	a.chunk = chunk_rows(rows, d);
 	if (dgain) { // one partial sum for each of at most 64 chunks
 		if (a.chunk < (rows + 63) / 64) a.chunk = (rows + 63) / 64;
-		a.partial = dl_shared(p, DL_SLOT_A, (size_t)(64 * d) * sizeof(float));
+		a.partial = dl_shared(p, DL_SLOT_A, (size_t)(64 * dl_gain_row(d)) * sizeof(float));
 	}
 	RUN_B16(norm_back);
 }
@@ -103,7 +103,7 @@ void dl_vec_qknorm_back(dl_pool *p, int level, int bf16, void *dqkv, void *dgq, 
 	a.chunk = chunk_rows(rows, 3 * n * k);
 	if (dgq || dgk) { // partial sums of each of at most 64 chunks
 		if (a.chunk < (rows + 63) / 64) a.chunk = (rows + 63) / 64;
-		a.partial = dl_shared(p, DL_SLOT_A, (size_t)(64 * 2 * k) * sizeof(float));
+		a.partial = dl_shared(p, DL_SLOT_A, (size_t)(64 * 2 * dl_gain_row(k)) * sizeof(float));
 	}
 	RUN_B16(qknorm_back);
 }

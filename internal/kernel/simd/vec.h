@@ -5,6 +5,7 @@
 #define DL_VEC_H
 
 #include "pool.h"
+#include <string.h>
 
 typedef struct {
 	void *y; // activations out (forward) or in (backward)
@@ -157,6 +158,19 @@ void dl_attn_back_tile(dl_pool *p, const dl_attn_args *a);
 static inline __attribute__((unused)) void dl_prefetch_row(const void *p, int64_t stride, int n) {
 	const char *ahead = (const char *)p + 12 * stride;
 	for (int i = 0; i < n; i += 64) __builtin_prefetch(ahead + i);
+}
+
+// Partial sums of d gradients of gains, dl_gain_row(d) floats each: a vector's
+// length more on either side, so that only whole vectors are added to a sum. The
+// processor waits long for what a masked store has just written.
+enum { DL_GAIN_SIDE = 16 };
+static inline int64_t dl_gain_row(int64_t d) { return (d + 15) / 16 * 16 + 2 * DL_GAIN_SIDE; }
+static inline float *dl_gain_at(float *partial, int64_t i, int64_t d) { return partial + i * dl_gain_row(d) + DL_GAIN_SIDE; }
+// dl_gain_sum returns the sum numbered i, 0 from now on.
+static inline float *dl_gain_sum(float *partial, int64_t i, int64_t d) {
+	float *p = dl_gain_at(partial, i, d);
+	memset(p - DL_GAIN_SIDE, 0, (size_t)dl_gain_row(d) * sizeof *p);
+	return p;
 }
 
 // Loops over flat memory go in chunks of this many elements.

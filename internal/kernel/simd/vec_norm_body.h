@@ -105,7 +105,8 @@ void ACT(dl_norm)(dl_pool *p, const dl_norm_args *a) {
 
 // dx = alpha*ds, dz = ds, ds = r*(g - n*mean(g*n)), g = dy*gain; n = s*r is
 // made from x and z with a gain, else it is y itself. Made from bf16 it is kept
-// in normed for the second pass; from float it is cheaper made again. Each chunk adds its rows' dy*n to its own row of partial.
+// in normed for the second pass; from float it is cheaper made again.
+// Each chunk adds its rows' dy*n to its own row of partial.
 DL_INLINE void ACT(norm_back_sum)(const dl_norm_args *a, float *normed, float *dgain, vf *sum, vf r, int64_t at, int64_t i, int n, int f, int k) {
 	vf g[2], v[2], t[2];
 	LOADR(alds, ald_r, g, (const act *)a->dy + at + i, n, f, k);
@@ -117,9 +118,9 @@ DL_INLINE void ACT(norm_back_sum)(const dl_norm_args *a, float *normed, float *d
 		LOADR(alds, ald_r, v, (const act *)a->y + at + i, n, f, k);
 	}
 	if (dgain) {
-		LOADR(vloads, vload_r, t, dgain + i, n, f, k);
+		vloads(t, dgain + i, n, VL);
 		EACH(j, n) t[j] = vfma(g[j], v[j], t[j]);
-		STORER(vstores, vstore_r, dgain + i, t, n, f, k);
+		vstores(dgain + i, t, n, VL);
 	}
 	if (a->gain) {
 		LOADR(vloads, vload_r, t, a->gain + i, n, f, k);
@@ -171,8 +172,7 @@ static void ACT(norm_back_chunk)(void *arg, int chunk, int thread) {
 	const dl_norm_args *a = c->a;
 	const int64_t d = a->d, r1 = (chunk + 1) * a->chunk < a->rows ? (chunk + 1) * a->chunk : a->rows;
 	float *normed = dl_scratch(c->pool, thread, (size_t)(ACT(norm_group) * ACT(norm_pad)(d)) * sizeof(float));
-	float *dgain = a->dgain ? a->partial + chunk * d : NULL;
-	if (dgain) memset(dgain, 0, (size_t)d * sizeof(float));
+	float *dgain = a->dgain ? dl_gain_sum(a->partial, chunk, d) : NULL;
 	int64_t r = chunk * a->chunk;
 	if (ACT(norm_ragged)(a->dx, d))
 		for (; r + ACT(back_group) <= r1; r += ACT(back_group)) ACT(norm_back_rows)(a, normed, dgain, r, ACT(back_group), 1);
@@ -186,7 +186,7 @@ void ACT(dl_norm_back)(dl_pool *p, const dl_norm_args *a) {
 	dl_parallel(p, chunks, ACT(norm_back_chunk), &call);
 	if (!a->dgain) return;
 	for (int c = 0; c < chunks; c++) {
-		const float *part = a->partial + c * a->d;
+		const float *part = dl_gain_at(a->partial, c, a->d);
 		ROW_LOOP(a->d, i, k) { STOREK(a->dgain + i, vadd(LOADK(a->dgain + i, k), LOADK(part + i, k)), k); }
 	}
 }

@@ -50,9 +50,9 @@ DL_INLINE void ACT(qk_back_sum)(vf *sum, const act *dy, const act *x, vf r, cons
 	EACH(j, n) v[j] = vmul(v[j], r);
 	EACH(j, n) g[j] = vmul(g[j], v[j]);
 	if (dgain) {
-		vloads(t, dgain + i, n, k);
+		vloads(t, dgain + i, n, VL);
 		EACH(j, n) t[j] = vadd(t[j], g[j]);
-		vstores(dgain + i, t, n, k);
+		vstores(dgain + i, t, n, VL);
 	}
 	if (gain) {
 		vloads(t, gain + i, n, k);
@@ -81,10 +81,7 @@ static void ACT(qknorm_back_chunk)(void *arg, int chunk, int thread) {
 	const int64_t n = a->n, d = a->k, r0 = (int64_t)chunk * a->chunk, r1 = r0 + a->chunk < a->rows ? r0 + a->chunk : a->rows;
 	float *dgain[2] = {NULL, NULL};
 	for (int i = 0; i < 2; i++)
-		if (a->dgain[i]) {
-			dgain[i] = a->partial + (2 * (int64_t)chunk + i) * d;
-			memset(dgain[i], 0, (size_t)d * sizeof(float));
-		}
+		if (a->dgain[i]) dgain[i] = dl_gain_sum(a->partial, 2 * chunk + i, d);
 	for (int64_t row = r0; row < r1; row++) {
 		const int64_t at = row * 3 * n * d;
 		const act *x = (const act *)a->x + at, *dy = (const act *)a->dy + at;
@@ -106,7 +103,7 @@ void ACT(dl_qknorm_back)(dl_pool *p, const dl_qknorm_args *a) {
 	for (int i = 0; i < 2; i++)
 		for (int c = 0; a->dgain[i] && c < chunks; c++) {
 			float *sum = a->dgain[i];
-			const float *part = a->partial + (2 * (int64_t)c + i) * a->k;
+			const float *part = dl_gain_at(a->partial, 2 * c + i, a->k);
 			ROW_LOOP(a->k, j, k) { STOREK(sum + j, vadd(LOADK(sum + j, k), LOADK(part + j, k)), k); }
 		}
 }
