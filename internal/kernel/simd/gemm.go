@@ -41,7 +41,10 @@ const (
 // keeps no copy.
 //
 // Tiles cannot pack on the way: their first copy goes to scratch that all
-// weights share, where it stays until another takes it.
+// weights share, where it stays until another takes it. Products of very many
+// rows (scratchRows) go by way of that scratch too, and no weight keeps a copy
+// for them: packing is a thousandth of their work, and with a whole copy threads
+// share rows, as the kernels before and after do.
 type packs struct {
 	slots [3][2]packed // by engine and layout
 }
@@ -68,45 +71,47 @@ func (b *Backend) pack(w *kernel.Weight, engine, layout C.int, m int) unsafe.Poi
 	}
 	s.uses++
 	s.data, s.version, s.rows = w.Data.Ptr(), w.Version, w.Rows
-	fresh, kept := s.uses == 1, !s.buf.Absent()
+	fresh, kept, tile := s.uses == 1, !s.buf.Absent(), engine == engineTile
+	scratch := !kept && (tile && fresh || !tile && m >= scratchRows && w.Rows*w.Cols <= scratchMost)
 	switch {
 	case kept && !fresh:
 		return s.buf.Ptr()
 	case kept:
-	case engine == engineTile:
-		if !fresh && b.inScratch == s {
-			return b.scratch.Ptr()
-		}
-	case s.uses < packUses(m):
+	case !fresh && b.inScratch == s && (tile || scratch):
+		return b.scratch.Ptr()
+	case !tile && !scratch && s.uses < packUses(m):
 		return nil
 	}
 	n, k := C.int(w.Rows), C.int(w.Cols)
 	size := int(C.dl_gemm_packed_bytes(C.int(b.level), engine, layout, n, k)) / 4
 	to := s.buf
-	switch {
-	case kept || engine != engineTile || !fresh:
-		if to.Len() != size {
-			to = kernel.Alloc(kernel.Float32, size)
-			s.buf = to
-		}
-	default:
+	if scratch {
 		if b.scratch.Len() < size {
 			b.scratch = kernel.Alloc(kernel.Float32, size)
 		}
 		to, b.inScratch = b.scratch, s
+	} else if to.Len() != size {
+		to = kernel.Alloc(kernel.Float32, size)
+		s.buf = to
 	}
 	C.dl_gemm_pack(b.pool, C.int(b.level), engine, layout, to.Ptr(), (*C.float)(w.Data.Ptr()), n, k)
 	return to.Ptr()
 }
 
-// packUses is how many products of m rows with one version pay for a copy: of
-// time where there are few rows; where there are many, of its memory too.
+const (
+	scratchRows = 2048    // rows from which a product packs into scratch
+	scratchMost = 1 << 24 // elements of the largest weight that does
+)
+
+// packUses is how many products of m rows with one version pay for a copy that
+// is kept: of time where there are few rows; where there are many, of memory
+// too, so that evaluations keep copies and training steps do not.
 func packUses(m int) int {
 	const many = 512
 	if m < many {
 		return 2
 	}
-	return 5
+	return 16
 }
 
 // ctype maps an activation type to C's; Float64 is the caller's bug.
@@ -167,6 +172,11 @@ func (b *Backend) product(y kernel.Buf, yt C.int, x kernel.Buf, xt C.int, w *ker
 		C.dl_gemm(b.pool, C.int(b.level), engine, y.Ptr(), yt, x.Ptr(), xt, packed, C.int(m), C.int(n), C.int(k), add)
 		return
 	}
+	b.onTheWay(y, yt, x, xt, w, engine, layout, m, n, k, add)
+}
+
+// onTheWay is product without a copy of w; not for tiles.
+func (b *Backend) onTheWay(y kernel.Buf, yt C.int, x kernel.Buf, xt C.int, w *kernel.Weight, engine, layout C.int, m, n, k int, add C.int) {
 	C.dl_gemm_unpacked(b.pool, C.int(b.level), engine, y.Ptr(), yt, x.Ptr(), xt,
 		(*C.float)(w.Data.Ptr()), layout, C.int(m), C.int(n), C.int(k), add)
 }

@@ -368,6 +368,35 @@ func TestPackedWhereItPays(t *testing.T) {
 	})
 }
 
+// Products of very many rows take turns in scratch, keep no copy and notice
+// what is written.
+func TestVeryManyRowsGoByWayOfScratch(t *testing.T) {
+	eachBackend(t, []int{1, 3}, func(t *testing.T, b *Backend) {
+		r := rand.New(rand.NewPCG(15, 16))
+		const m, n, k = scratchRows, 40, 24
+		x, y := fill(r, kernel.Alloc(kernel.Float32, m*k)), kernel.Alloc(kernel.Float32, m*n)
+		var weights [2]*kernel.Weight
+		for i := range weights {
+			weights[i] = &kernel.Weight{Data: fill(r, kernel.Alloc(kernel.Float32, n*k)), Rows: n, Cols: k}
+		}
+		for round := range packUses(m) + 2 {
+			for i, w := range weights {
+				if round%2 == i {
+					fill(r, w.Data)
+					w.Version++
+				}
+				for range 2 {
+					b.Linear(y, x, w)
+					requireProduct(t, y, kernel.Buf{}, matrix(x, k), matrix(w.Data, k).t(), m, n, k, "Linear")
+				}
+				s := &w.Packed.(*packs).slots[b.engine(ctype(x.Type()))][0]
+				require.Same(t, s, b.inScratch)
+				require.True(t, s.buf.Absent())
+			}
+		}
+	})
+}
+
 // A product that packs on the way gives the bits of one with a copy.
 func TestUnpackedProductsAreTheSame(t *testing.T) {
 	eachBackend(t, []int{1, 3}, func(t *testing.T, b *Backend) {
@@ -377,17 +406,23 @@ func TestUnpackedProductsAreTheSame(t *testing.T) {
 				x, dy := fill(r, kernel.Alloc(dt, s.m*s.k)), fill(r, kernel.Alloc(dt, s.m*s.n))
 				w := &kernel.Weight{Data: fill(r, kernel.Alloc(kernel.Float32, s.n*s.k)), Rows: s.n, Cols: s.k}
 				y, dx := kernel.Alloc(dt, s.m*s.n), fill(r, kernel.Alloc(dt, s.m*s.k))
-				old := copyOf(dx)
-				b.Linear(y, x, w)
-				b.LinearDX(dx, dy, w, true)
+				old, c := copyOf(dx), ctype(dt)
+				engine := b.engine(c)
+				if engine != engineTile {
+					b.onTheWay(y, c, x, c, w, engine, 0, s.m, s.n, s.k, 0)
+					b.onTheWay(dx, c, dy, c, w, engine, 1, s.m, s.k, s.n, 1)
+				} else {
+					b.Linear(y, x, w)
+					b.LinearDX(dx, dy, w, true)
+				}
 				first := [][]byte{copyOf(y).Bytes(), copyOf(dx).Bytes()}
 				for range packUses(s.m) {
 					b.Linear(y, x, w)
 					copy(dx.Bytes(), old.Bytes())
 					b.LinearDX(dx, dy, w, true)
 				}
-				if b.engine(ctype(dt)) != engineTile {
-					require.NotNil(t, w.Packed.(*packs).slots[b.engine(ctype(dt))][0].buf.Ptr())
+				if engine != engineTile {
+					require.Equal(t, s.m >= scratchRows, w.Packed.(*packs).slots[engine][0].buf.Absent())
 				}
 				require.Equal(t, first, [][]byte{y.Bytes(), dx.Bytes()}, "%v %v", s, dt)
 			}
