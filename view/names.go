@@ -40,14 +40,12 @@ func (n *names) scan(r *bufio.Reader, want int) error {
 	var offset int64
 	var begun, ended, quoted, escaped, due bool // due: a string may come next
 	for {
-		block, err := r.Peek(1)
-		if err == io.EOF {
+		if _, err := r.Peek(1); err == io.EOF {
 			break
-		}
-		if err != nil {
+		} else if err != nil {
 			return err
 		}
-		block, _ = r.Peek(r.Buffered())
+		block, _ := r.Peek(r.Buffered()) // what is there, without an error
 		for _, c := range block {
 			offset++
 			switch {
