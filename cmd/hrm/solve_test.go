@@ -229,20 +229,11 @@ func sampleTask(t *testing.T, id string) *arc.Task {
 // Ctrl-C answers with what was learned, keeps nothing half-learned and says so.
 func TestSolveInterrupted(t *testing.T) {
 	t.Chdir(t.TempDir())
-	c := hrmProgram.Process(strings.Replace(solveTiny, "--steps 3", "--steps 1000000", 1) + "halo overlap --work w --out o.json")
-	errs, err := os.Create("errors")
-	require.NoError(t, err)
-	defer errs.Close()
-	var out strings.Builder
-	c.Stdout, c.Stderr = &out, errs
-	require.NoError(t, c.Start())
-	require.Eventually(t, func() bool { return strings.Contains(readFile(t, "errors"), "halo: step") }, 60*time.Second, 5*time.Millisecond)
-	require.NoError(t, c.Process.Signal(os.Interrupt))
-	require.Error(t, c.Wait())
-	require.Equal(t, cli.ExitInterrupted, c.ProcessState.ExitCode(), readFile(t, "errors"))
-	require.Contains(t, out.String(), "test[0] attempt 1")
-	require.Contains(t, out.String(), "1 task without an answer")
-	require.Contains(t, readFile(t, "errors"), "the same command goes on")
+	line := strings.Replace(solveTiny, "--steps 3", "--steps 1000000", 1) + "halo overlap --work w --out o.json"
+	out, errs := hrmProgram.Interrupted(t, line, "errors", "halo: step")
+	require.Contains(t, out, "test[0] attempt 1")
+	require.Contains(t, out, "1 task without an answer")
+	require.Contains(t, errs, "the same command goes on")
 	sub, err := voting.ParseSubmission([]byte(readFile(t, "o.json")))
 	require.NoError(t, err)
 	require.Len(t, sub, 2)
