@@ -10,7 +10,7 @@ import (
 // row-major order. A tensor that lies so in the file is streamed; of another
 // view (a transposed one, say) its storage is read into memory. Damage that
 // the archive's checksum shows is an error of the last Read of a tensor that
-// is a whole storage.
+// is a whole storage; that Read gives no bytes, so io.ReadFull fails too.
 func (f *File) Reader(name string) (io.ReadCloser, error) {
 	t, ok := f.tensors[name]
 	if !ok {
@@ -66,7 +66,7 @@ func (v *view) Read(p []byte) (int, error) {
 		}
 	}
 	if err != nil {
-		return n, v.fail(err)
+		return 0, v.fail(err)
 	}
 	return n, nil
 }

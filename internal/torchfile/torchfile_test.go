@@ -291,6 +291,12 @@ func TestDamageIsNoticed(t *testing.T) {
 	require.NoError(t, err)
 	_, err = io.ReadAll(r)
 	require.ErrorContains(t, err, "damaged")
+	f := open(t, path)
+	info, _ := f.Tensor("lin.weight")
+	r, err = f.Reader("lin.weight")
+	require.NoError(t, err)
+	_, err = io.ReadFull(r, make([]byte, 4*info.Len())) // as many bytes as there are, and no more is asked for
+	require.ErrorContains(t, err, "damaged")
 	for _, n := range []int{1, 4, 100, len(good) / 2, len(good) - 1} {
 		require.NoError(t, os.WriteFile(path, good[:n], 0o644))
 		_, err := Open(path)
