@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -14,7 +15,8 @@ import (
 
 // Rows is a uint8 array of Len rows of Size tokens in a file, mapped into
 // memory, or unpacked frame by frame where it is compressed. Row may be called
-// by several goroutines.
+// by several goroutines. The file may be deleted or replaced meanwhile; where
+// it is made shorter instead, Row fails.
 type Rows struct {
 	n, size int
 	path    string
@@ -31,27 +33,46 @@ func (r *Rows) Len() int { return r.n }
 // Size returns the number of tokens of a row.
 func (r *Rows) Size() int { return r.size }
 
-// Close unmaps the file; rows taken before are no longer valid.
+// Close unmaps the file.
 func (r *Rows) Close() error { return r.close() }
 
-// Row returns row i. It may be a view of the file, which must not be written,
-// or scratch, grown where it is too short; it is valid until Close and the
-// next use of scratch. It panics when i is out of range.
+// Row returns row i in scratch, grown where it is too short. It panics when i is
+// out of range.
 func (r *Rows) Row(i int, scratch []byte) ([]byte, error) {
 	if i < 0 || i >= r.n {
 		panic("augment: row out of range")
-	}
-	if r.frames == nil {
-		return r.data[i*r.size : (i+1)*r.size : (i+1)*r.size], nil
 	}
 	if cap(scratch) < r.size {
 		scratch = make([]byte, r.size)
 	}
 	scratch = scratch[:r.size]
-	if err := r.frames.copy(scratch, i); err != nil {
+	var err error
+	if r.frames == nil {
+		err = copyMapped(scratch, r.data[i*r.size:])
+	} else {
+		err = r.frames.copy(scratch, i)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("read row %d of %s: %w", i, r.path, err)
 	}
 	return scratch, nil
+}
+
+// copyMapped fills dst from a mapped file. Memory behind the file's end, or
+// that cannot be read from the disk, faults: that is an error.
+func copyMapped(dst, mapped []byte) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case interface{ Addr() uintptr }: // a fault, see debug.SetPanicOnFault
+			err = errors.New("the file was made shorter since it was opened, or cannot be read any more")
+		default:
+			panic(p)
+		}
+	}()
+	copy(dst, mapped)
+	return nil
 }
 
 // openRows opens name, or name with .zst, below dir.
