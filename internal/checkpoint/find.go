@@ -88,39 +88,45 @@ const Folder = "checkpoints"
 // OpenFound is Open(Find(path, which)). A training that replaces its
 // checkpoints between the two is no error: the new one is opened.
 func OpenFound(path string, which Choice) (*Reader, error) {
-	for try := 0; ; try++ {
-		dir, err := Find(path, which)
-		if err != nil {
-			return nil, err
+	return openFound(func() (string, error) { return Find(path, which) })
+}
+
+// openFound opens the folder that find names; "" is none, and a nil reader. A
+// folder that cannot be opened may be on its way out, with some of its files
+// gone already: when find then names another, that one is opened.
+func openFound(find func() (string, error)) (*Reader, error) {
+	dir, err := find()
+	for try := 0; err == nil && dir != ""; try++ {
+		r, openErr := Open(dir)
+		if openErr == nil {
+			return r, nil
 		}
-		r, err := Open(dir)
-		if err == nil || exists(dir) || try == 3 {
-			return r, err
+		failed := dir
+		if dir, err = find(); err == nil && dir == failed || try == 3 {
+			return nil, openErr
 		}
 	}
+	return nil, err
 }
 
 // OpenLast opens the last checkpoint of the store, nil where it has none. The
 // error about a damaged one names the others.
 func (s *Store) OpenLast() (*Reader, error) {
-	for try := 0; ; try++ {
+	r, err := openFound(func() (string, error) {
 		x, err := s.Index()
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		if x.Last == nil {
 			refs, err := s.complete()
 			if err != nil || len(refs) == 0 {
-				return nil, err
+				return "", err
 			}
 			x.Last = &refs[len(refs)-1]
 		}
-		dir := s.Path(*x.Last)
-		r, err := Open(dir)
-		if err == nil || exists(dir) || try == 3 { // else a training may have replaced it meanwhile
-			return r, s.Advise(err)
-		}
-	}
+		return s.Path(*x.Last), nil
+	})
+	return r, s.Advise(err)
 }
 
 // Advise adds to an error about a damaged last checkpoint which others there

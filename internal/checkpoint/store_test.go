@@ -88,6 +88,26 @@ func TestFindTakesAnyPathOfACheckpoint(t *testing.T) {
 	require.Equal(t, dir, got, "without an index the newest one is found")
 }
 
+// A training that removes a checkpoint takes its files one by one, after the
+// index names the next.
+func TestOpenFoundSkipsAFolderThatIsBeingRemoved(t *testing.T) {
+	_, leaving := saved(t, 1, 7)
+	_, next := saved(t, 2, 9)
+	require.NoError(t, os.Remove(filepath.Join(leaving, "weights.safetensors")))
+	found := []string{leaving, next}
+	r, err := openFound(func() (string, error) {
+		dir := found[0]
+		found = found[1:]
+		return dir, nil
+	})
+	require.NoError(t, err)
+	defer r.Close()
+	require.Equal(t, next, r.Dir())
+
+	_, err = openFound(func() (string, error) { return leaving, nil })
+	badInput(t, err, "weights.safetensors is missing")
+}
+
 // What a save interrupted at any moment leaves is removed, and the previous
 // checkpoint stays in force.
 func TestCleanRemovesLeftovers(t *testing.T) {
