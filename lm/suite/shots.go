@@ -9,26 +9,39 @@ import (
 
 // shots draws the solved examples that come before an item.
 type shots struct {
-	n     int // examples per item, no more than there are
-	seed  uint64
-	pool  []Item
-	own   bool // the pool is the suite: an item is not its own example
-	order []int
+	n         int // examples per item, no more than there are for each
+	seed      uint64
+	pool      []Item
+	questions []string // key of each item
+	keys      []string // of the pool
+	order     []int
 }
 
-// newShots takes examples from pool, or from the suite's other items where it
-// is nil.
+// newShots takes examples from pool, or from the suite's items where it is
+// nil. An item is never its own example, nor is another that asks the same.
 func newShots(o Options, items []Item) *shots {
-	s := &shots{n: o.Shots, seed: o.Seed, pool: o.Pool}
-	if o.Pool == nil {
-		s.pool, s.own = items, true
+	s := &shots{n: o.Shots, seed: o.Seed, pool: o.Pool, questions: keysOf(items)}
+	if s.pool == nil {
+		s.pool = items
 	}
-	available := len(s.pool)
-	if s.own {
-		available--
+	s.keys = keysOf(s.pool)
+	alike := map[string]int{}
+	for _, k := range s.keys {
+		alike[k]++
 	}
-	s.n = max(0, min(s.n, available))
+	for _, q := range s.questions {
+		s.n = min(s.n, len(s.pool)-alike[q])
+	}
 	return s
+}
+
+// keysOf names items by what they ask.
+func keysOf(items []Item) []string {
+	keys := make([]string, len(items))
+	for i, it := range items {
+		keys[i] = fmt.Sprintf("%q %q %q", it.Context, it.Contexts, it.Choices)
+	}
+	return keys
 }
 
 // before returns the text before item i.
@@ -37,8 +50,8 @@ func (s *shots) before(i int) string {
 		return ""
 	}
 	s.order = s.order[:0]
-	for j := range s.pool {
-		if !s.own || j != i {
+	for j, key := range s.keys {
+		if key != s.questions[i] {
 			s.order = append(s.order, j)
 		}
 	}

@@ -245,6 +245,22 @@ func TestShotsAreSolvedExamplesOfOtherItems(t *testing.T) {
 	require.Equal(t, "P r\n\n", newShots(Options{Shots: 1, Pool: pool}, items).before(4))
 }
 
+// A pool that holds the questions themselves does not give their answers away.
+func TestNoItemIsItsOwnExample(t *testing.T) {
+	items := Sample()[:4]
+	for _, pool := range [][]Item{items, append(Sample()[:4], items...), nil} {
+		s := newShots(Options{Shots: 3, Seed: 1, Pool: pool}, items)
+		require.Equal(t, 3, s.n)
+		for i, it := range items {
+			c, ch := it.text(it.Gold)
+			require.NotContains(t, s.before(i), c+ch)
+		}
+	}
+	twice := append(Sample()[:2], Sample()[0])
+	require.Equal(t, 1, newShots(Options{Shots: 2}, twice).n, "two of the three are one question")
+	require.NotContains(t, newShots(Options{Shots: 1}, twice).before(2), twice[0].Context)
+}
+
 // Shots come before the context: the score is that of the whole text.
 func TestShotsCountInScores(t *testing.T) {
 	items := Sample()[:6]
@@ -268,6 +284,7 @@ func TestShotsAreClamped(t *testing.T) {
 		{one, nil, 0},
 		{Sample()[:2], nil, 1},
 		{one, Sample()[1:2], 1},
+		{one, one, 0},
 		{one, []Item{}, 0},
 	} {
 		r := run(t, m, c.items, Options{Shots: 10, Pool: c.pool})
