@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"deeploop/internal/kernel"
+	"deeploop/internal/optim"
 	"deeploop/internal/tensorfile"
 )
 
@@ -56,7 +57,8 @@ func (r Resolved) agrees(with Resolved) error {
 
 // Import builds the model of an exported one, in fp32 masters. prefix stands
 // before the tensors' names; others are ignored when it is not empty. Tensors
-// that are missing, left over, or of another shape or type are all named.
+// that are missing, left over, or of another shape or type are all named. A
+// NaN or an infinity among the weights is an error.
 func Import(e Exported, f *tensorfile.File, prefix string) (*Model, error) {
 	if len(f.Names()) == 0 {
 		return nil, tensorfile.ImportErrorf("%s has no tensors", f.Path)
@@ -78,6 +80,11 @@ func Import(e Exported, f *tensorfile.File, prefix string) (*Model, error) {
 	for i, p := range m.Params() {
 		if err := f.Read(wanted[i]); err != nil {
 			return nil, err
+		}
+		for j := range p.Data.Len() {
+			if v := p.Data.At(j); math.IsNaN(v) || math.IsInf(v, 0) {
+				return nil, tensorfile.ImportErrorf("%s: %v: the model is broken, take an earlier one", f.Path, &optim.NonFinite{What: "weight", Tensor: p.Name, Index: j, Value: v})
+			}
 		}
 		p.Changed()
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -210,11 +211,12 @@ func kappaRun(ctx context.Context, s *cli.Streams, o kappaOptions) error {
 	progress.End()
 	r := kappaReport{Checkpoint: ck.Dir(), Step: ck.Step(), Weights: weights, Data: d.Path, Split: o.split, Batches: o.batches, Tokens: tokens}
 	r.fill(lm.MeanOf(all), o)
+	broken := train.CheckWeights(ck, choice.Backend, m.Params())
 	if o.json {
-		return writeJSON(s.Out, r)
+		return errors.Join(writeJSON(s.Out, r), broken)
 	}
 	s.Infof("checkpoint %s: step %d, %s weights\n%s", r.Checkpoint, r.Step, r.Weights, m.ResidualReport())
-	return r.print(s.Out)
+	return errors.Join(r.print(s.Out), broken)
 }
 
 // meter measures kappa of a model, batch by batch.
