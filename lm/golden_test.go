@@ -47,6 +47,9 @@ func (g goldenCase) config() TrainConfig {
 	a.P, a.InnerNorm = deeploop.Placement(g.Placement).Defaults()
 	if deeploop.Placement(g.Placement).Scaled() {
 		a.P = g.P
+		if math.Abs(math.Pow(2*float64(g.K*g.R), g.P)-g.Alpha) > 1e-9 { // then golden compares the rule's with it
+			a.Alpha, a.Beta = g.Alpha, g.Beta
+		}
 	}
 	a.QKNorm, a.FinalNorm, a.RMSNormEps, a.RopeTheta = g.QKNorm, Off, g.Eps, g.RopeBase
 	if g.FinalNorm {
@@ -70,6 +73,18 @@ func TestGoldenLM(t *testing.T) {
 				t.Run(name, func(t *testing.T) { golden(t, g, f, be) })
 			}
 		})
+	}
+}
+
+// A case's alpha and beta are in force, whatever its p.
+func TestGoldenCaseSetsAlpha(t *testing.T) {
+	for alpha, want := range map[float64]float64{2: 0, 3: 3} {
+		g := goldenCase{Placement: "deeploop", K: 1, R: 2, D: 8, Heads: 2, FFN: 8, Vocab: 11, T: 4, Eps: 1e-6, RopeBase: 1e4, P: .5, Alpha: alpha, Beta: .25}
+		require.Equal(t, want, g.config().Arch.Alpha)
+		m, err := NewModel(g.config().Arch, kernel.Float32, 1)
+		require.NoError(t, err)
+		require.InEpsilon(t, alpha, m.Blocks.Residual.Alpha, 1e-12)
+		require.InEpsilon(t, .25, m.Blocks.Beta, 1e-12)
 	}
 }
 
