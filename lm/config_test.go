@@ -155,6 +155,7 @@ func TestValidateNamesKeyFoundAndExpected(t *testing.T) {
 		"seed":           {func(c *TrainConfig) { c.Seed = -3 }, "seed", []string{"-3"}},
 		"eval steps":     {func(c *TrainConfig) { c.EvalSteps = -1 }, "eval_steps", []string{"-1"}},
 		"eval tokens":    {func(c *TrainConfig) { c.EvalTokens = -1 }, "eval_tokens", []string{"-1"}},
+		"eval one token": {func(c *TrainConfig) { c.EvalTokens = 1 }, "eval_tokens", []string{"is 1", "at least 2"}},
 		"eval loops":     {func(c *TrainConfig) { c.EvalLoops = []string{"1", "x"} }, "eval_loops", []string{"is x", "1,2,8"}},
 		"eval loops 0":   {func(c *TrainConfig) { c.EvalLoops = []string{"0"} }, "eval_loops", []string{"is 0"}},
 		"checkpoint":     {func(c *TrainConfig) { c.CheckpointInterval = -1 }, "checkpoint_interval", []string{"-1"}},

@@ -83,6 +83,9 @@ func (c TrainConfig) Validate() error {
 	k.Whole("seed", c.Seed, 0, most)
 	k.Whole("eval_steps", c.EvalSteps, 0, most)
 	k.Whole("eval_tokens", c.EvalTokens, 0, most)
+	if c.EvalTokens == 1 {
+		k.Fail("eval_tokens", 1, "at least 2, since the first is not predicted, or 0 for all")
+	}
 	k.Whole("checkpoint_interval", c.CheckpointInterval, 0, most)
 	k.Whole("keep", c.Keep, 0, most)
 	k.Below("ema_rate", c.EMARate, 1)
