@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"deeploop/internal/cli"
 	"deeploop/internal/command"
 	"deeploop/internal/train"
+	"deeploop/internal/wording"
 	"deeploop/lm/decode"
 	"deeploop/lm/tokens"
 )
@@ -80,6 +82,9 @@ func generateRun(ctx context.Context, s *cli.Streams, open openFunc, o generateO
 	case o.topP == 0:
 		return cli.Usagef("--top-p is 0, expected more than 0 and at most 1")
 	}
+	if slices.Contains(o.stop, "") {
+		return cli.Usagef("--stop is empty, expected a text")
+	}
 	if err := sampling.Check(); err != nil {
 		return err
 	}
@@ -141,7 +146,7 @@ func printSpeed(s *cli.Streams, prompt, drawn int, read, draw time.Duration) {
 	if drawn == 0 {
 		return
 	}
-	s.Infof("prompt: %d tokens in %.2f s", prompt, read.Seconds())
+	s.Infof("prompt: %s in %.2f s", wording.Count(prompt, "token"), read.Seconds())
 	if drawn > 1 && draw > 0 { // the first is part of reading
 		s.Infof("drawn: %d tokens, %.1f tokens/s", drawn, float64(drawn-1)/draw.Seconds())
 	}

@@ -119,9 +119,9 @@ func printCounts(w io.Writer, name string, c corpus.Counts) {
 	}
 	documents := ""
 	if c.Documents > 0 {
-		documents = fmt.Sprintf(" of %d %s, %s", c.Documents, map[bool]string{true: "document", false: "documents"}[c.Documents == 1], wording.Bytes(uint64(c.Bytes)))
+		documents = fmt.Sprintf(" of %s, %s", wording.Count(int(c.Documents), "document"), wording.Bytes(uint64(c.Bytes)))
 	}
-	fmt.Fprintf(w, "  %-12s %d tokens%s%s\n", name, c.Tokens, documents, perToken)
+	fmt.Fprintf(w, "  %-12s %s%s%s\n", name, wording.Count(int(c.Tokens), "token"), documents, perToken)
 }
 
 // writeJSON prints a document for programs.

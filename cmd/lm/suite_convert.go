@@ -92,7 +92,7 @@ func suiteConvertRun(s *cli.Streams, o suiteConvertOptions) error {
 	if replaces {
 		did = "replaced"
 	}
-	_, err = fmt.Fprintf(s.Out, "%s %s: %d questions of %s\n", did, o.out, len(items), task.Name)
+	_, err = fmt.Fprintf(s.Out, "%s %s: %s of %s\n", did, o.out, wording.Count(len(items), "question"), task.Name)
 	return err
 }
 

@@ -61,7 +61,7 @@ func TestGenerateStreamsText(t *testing.T) {
 		code, out, errs := use(t, c.in, open, append([]string{"generate"}, c.args...)...)
 		require.Equal(t, cli.ExitOK, code, errs)
 		require.Equal(t, c.out, out, c.args)
-		require.Contains(t, errs, "prompt: 1 tokens in ")
+		require.Contains(t, errs, "prompt: 1 token in ")
 		require.Contains(t, errs, "tokens/s")
 	}
 	_, out, errs := use(t, "", open, "generate", "--quiet", "--temperature", "0", "--tokens", "3")
@@ -89,6 +89,7 @@ func TestGenerateExplainsMistakes(t *testing.T) {
 		{[]string{"--top-p", "2"}, "top_p is 2"},
 		{[]string{"--top-k", "-2"}, "top_k is -2"},
 		{[]string{"--seed", "-2"}, "--seed"},
+		{[]string{"--stop", "b", "--stop", ""}, "--stop is empty, expected a text"},
 		{[]string{"--prompt", strings.Repeat("a", 301)}, "the prompt has 301 tokens, more than the model's context of 300"},
 		{[]string{"prompt"}, `unexpected argument "prompt"`},
 	} {
@@ -253,7 +254,7 @@ func TestSuiteConvert(t *testing.T) {
 	args := []string{"--task", "piqa", "--input", "rows.jsonl", "--labels", "labels.lst", "--out", "piqa.jsonl"}
 	code, out, errs := convert(args...)
 	require.Equal(t, cli.ExitOK, code, errs)
-	require.Equal(t, "wrote piqa.jsonl: 1 questions of piqa\n", out)
+	require.Equal(t, "wrote piqa.jsonl: 1 question of piqa\n", out)
 	code, out, _ = convert(args...)
 	require.Equal(t, cli.ExitOK, code)
 	require.Contains(t, out, "replaced")

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"deeploop/internal/wording"
 )
 
 // Item is one question.
@@ -27,7 +29,7 @@ type Item struct {
 func (it Item) check() error {
 	switch {
 	case len(it.Choices) < 2:
-		return fmt.Errorf("%d choices, expected at least 2", len(it.Choices))
+		return fmt.Errorf("%s, expected at least 2", wording.Count(len(it.Choices), "choice"))
 	case it.Gold < 0 || it.Gold >= len(it.Choices):
 		return fmt.Errorf("gold is %d, expected 0 to %d", it.Gold, len(it.Choices)-1)
 	case it.Contexts != nil && it.Context != "":

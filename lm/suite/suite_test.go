@@ -325,7 +325,7 @@ func TestReadSaysWhatIsWrong(t *testing.T) {
 		{`{"context":"a","choices":["b","c"]}`, `f:1: no "gold"`},
 		{`{"choices":["b","c"],"gold":0}`, `no "context"`},
 		{`{"context":"a","gold":0}`, `no "choices"`},
-		{"\n" + `{"context":"a","choices":["b"],"gold":0}`, "f:2: 1 choices, expected at least 2"},
+		{"\n" + `{"context":"a","choices":["b"],"gold":0}`, "f:2: 1 choice, expected at least 2"},
 		{`{"context":"a","choices":["b","c"],"gold":2}`, "gold is 2, expected 0 to 1"},
 		{`{"context":"a","choices":["b",""],"gold":0}`, "choice 1 is empty"},
 		{`{"context":"a","choices":"bc","gold":0}`, `"choices" is a JSON string, expected a list of strings`},
