@@ -8,6 +8,16 @@ import (
 	"syscall"
 )
 
+// addressError is an address that is none on any machine.
+type addressError struct{ text string }
+
+func (e *addressError) Error() string { return e.text }
+
+// BadInput tells the command line that the flag is at fault.
+func (e *addressError) BadInput() bool { return true }
+
+func wrong(format string, args ...any) error { return &addressError{fmt.Sprintf(format, args...)} }
+
 // Listen listens on an address HOST:PORT of the flag --addr. The error is one
 // sentence that says what is wrong with it and what to do; it wraps
 // syscall.EADDRINUSE where another program has the port.
@@ -15,10 +25,10 @@ func Listen(addr string) (net.Listener, error) {
 	const choose = "choose another --addr"
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return nil, fmt.Errorf("listen on %q: it is no HOST:PORT, such as 127.0.0.1:8080; %s", addr, choose)
+		return nil, wrong("listen on %q: it is no HOST:PORT, such as 127.0.0.1:8080; %s", addr, choose)
 	}
 	if _, err := net.LookupPort("tcp", port); err != nil {
-		return nil, fmt.Errorf("listen on %s: its port is %q, expected a number from 0 (any that is free) to 65535; %s", addr, port, choose)
+		return nil, wrong("listen on %s: its port is %q, expected a number from 0 (any that is free) to 65535; %s", addr, port, choose)
 	}
 	l, err := net.Listen("tcp", addr)
 	var name *net.DNSError
