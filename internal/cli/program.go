@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -140,18 +141,18 @@ func noSuchCommand(c *cobra.Command, args []string) error {
 // flagError makes pflag's complaints UsageErrors and suggests near flags.
 func flagError(c *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
-		var names []string
-		c.Flags().VisitAll(func(f *pflag.Flag) {
-			if !f.Hidden {
-				names = append(names, f.Name)
-			}
-		})
-		name := string(normalizeFlag(nil, unknown.GetSpecifiedName()))
-		if near := wording.Nearest(name, names); near != "" {
-			return Usagef("unknown flag --%s; did you mean --%s?", unknown.GetSpecifiedName(), near)
+	if errors.As(err, &unknown) {
+		given := "--" + unknown.GetSpecifiedName()
+		if short := unknown.GetSpecifiedShortnames(); short != "" { // -word, or the name of a file
+			given = "-" + strings.SplitN(short, "=", 2)[0]
 		}
-		return Usagef("unknown flag --%s; see %s --help", unknown.GetSpecifiedName(), c.CommandPath())
+		if near := nearFlag(c, strings.TrimLeft(given, "-")); near != "" {
+			return Usagef("unknown flag %s; did you mean --%s?", given, near)
+		}
+		if _, err := os.Lstat(given); err == nil {
+			return Usagef("unknown flag %s; if you mean the file of that name, write %s", given, "./"+given)
+		}
+		return Usagef("unknown flag %s; see %s --help", given, c.CommandPath())
 	}
 	var invalid *pflag.InvalidValueError
 	var number *strconv.NumError
@@ -160,6 +161,29 @@ func flagError(c *cobra.Command, err error) error {
 		return Usagef("--%s is %q, expected %s", f.Name, invalid.GetValue(), wanted(f.Value.Type(), errors.Is(err, strconv.ErrRange)))
 	}
 	return &UsageError{Err: err}
+}
+
+// nearFlag is the flag of a command that was probably meant: one spelt alike,
+// or the only one that ends in the words given. A single letter means none.
+func nearFlag(c *cobra.Command, given string) string {
+	if len(given) < 2 {
+		return ""
+	}
+	var names, ending []string
+	name := string(normalizeFlag(nil, given))
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Hidden {
+			return
+		}
+		names = append(names, f.Name)
+		if strings.HasSuffix(f.Name, "-"+name) {
+			ending = append(ending, f.Name)
+		}
+	})
+	if near := wording.Nearest(name, names); near != "" || len(ending) != 1 {
+		return near
+	}
+	return ending[0]
 }
 
 // wanted says what values a flag of one of pflag's types takes.
