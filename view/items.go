@@ -102,7 +102,11 @@ func evaluationName(folder string) string {
 	if m == nil {
 		return folder
 	}
-	return strings.TrimSpace("step " + m[1] + " " + m[2] + ", " + m[3] + " copies " + strings.ReplaceAll(strings.Trim(m[5], "-"), "-", " "))
+	copies := " copies "
+	if m[3] == "1" {
+		copies = " copy "
+	}
+	return strings.TrimSpace("step " + m[1] + " " + m[2] + ", " + m[3] + copies + strings.ReplaceAll(strings.Trim(m[5], "-"), "-", " "))
 }
 
 // slug is a name as part of an address.

@@ -127,7 +127,11 @@ func (r *report) gather() error {
 			return stopped
 		}
 		if err != nil {
-			failed = append(failed, fmt.Errorf("report on %s: %w", it.Path, err))
+			if text := err.Error(); strings.HasPrefix(text, it.Path+":") { // it says already what it is about
+				failed = append(failed, err)
+			} else {
+				failed = append(failed, fmt.Errorf("report on %s: %w", it.Path, err))
+			}
 			r.cut("%s is left out: %v", it.Path, err)
 		}
 	}

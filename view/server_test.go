@@ -197,6 +197,7 @@ func TestItemsHaveNamesOfTheirOwn(t *testing.T) {
 	require.Equal(t, []string{"same", "same-2"}, ids, "each path once, names told apart")
 	for folder, name := range map[string]string{
 		"step-00000919-ema-aug-all-data-ae6538a2":         "step 919 ema, all copies",
+		"step-00000060-ema-aug-1-data-ae6538a2":           "step 60 ema, 1 copy",
 		"step-00000010-raw-aug-3-data-ae6538a2-segments8": "step 10 raw, 3 copies segments8",
 		"step-00000010-raw-aug-3-names-ae6538a2-bf16-amx": "step 10 raw, 3 copies names ae6538a2 bf16 amx",
 		"mine": "mine",

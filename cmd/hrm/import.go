@@ -333,7 +333,11 @@ func describeImport(w io.Writer, where string, o importOptions, f *tensorfile.Fi
 	}
 	fmt.Fprintf(w, " of %s (%s)\n", f.Path, f.Format)
 	if step := stepFile.FindStringSubmatch(filepath.Base(f.Path)); step != nil {
-		fmt.Fprintf(w, "trained for %s steps elsewhere, step 0 here\n", step[1])
+		unit := "steps"
+		if step[1] == "1" {
+			unit = "step"
+		}
+		fmt.Fprintf(w, "trained for %s %s elsewhere, step 0 here\n", step[1], unit)
 	}
 	fmt.Fprintf(w, "%d of %d tensors were taken", len(f.Names())-len(foreign.Ignored), len(f.Names()))
 	if len(foreign.Ignored) > 0 {

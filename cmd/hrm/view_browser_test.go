@@ -237,6 +237,7 @@ func TestViewInABrowser(t *testing.T) {
 
 	// Tasks, examples, and their keys.
 	b.visit(url+"/#/dataset/"+id["dataset"]+"/train/2", "article h2")
+	require.Contains(t, eval[string](b, `document.querySelector('.rows li').textContent`), "2 copies", "the task itself is none")
 	b.press(kb.ArrowRight)
 	b.until(`location.hash.includes('copy=1') && document.querySelector('.controls span').textContent.includes('Copy 1 of 2')`)
 	b.picture("dataset")

@@ -142,8 +142,11 @@ func (f *File) index(z *zip.Reader, size int64) (described *zip.File, err error)
 	}
 	if order := all[root+"byteorder"]; order != nil {
 		b, err := readAll(order, 64)
-		if err != nil || string(b) != "little" {
-			return nil, fmt.Errorf("its numbers are stored as %.20q (%v), expected little (endian)", b, err)
+		if err != nil {
+			return nil, err
+		}
+		if string(b) != "little" {
+			return nil, fmt.Errorf("its numbers are stored as %.20q, expected little (endian)", b)
 		}
 	}
 	for name, e := range all {

@@ -24,7 +24,7 @@ export function datasetPage(item, split, state) {
     filters: [{ key: 'size', label: 'Size', options: sizes }],
     text: (row) => row.id,
     matches: (row, q) => sizeFits(row.side, q.size),
-    rowView: (row) => ({ text: row.id, note: `${plural(row.copies, 'copy', 'copies')} · ${row.side}` }),
+    rowView: (row) => ({ text: row.id, note: `${plural(row.copies - 1, 'copy', 'copies')} · ${row.side}` }),
     redraw: (q) => [q.copy, q.whole],
     async detail(i, row, q, change) {
       const k = Math.min(Number(q.copy) || 0, row.copies - 1);
