@@ -14,6 +14,7 @@ import (
 	"deeploop/arc"
 	"deeploop/augment"
 	"deeploop/internal/cli"
+	"deeploop/internal/command"
 	"deeploop/internal/files"
 	"deeploop/voting"
 )
@@ -183,7 +184,7 @@ func loadTruth(path string) ([]arc.Task, []string, error) {
 		if tasks, other := loadSolutions(path); other == nil {
 			return tasks, nil, nil // solutions under another name
 		}
-		return nil, nil, err
+		return nil, nil, command.Instead(err, "read ground truth", path, command.ARCTasks)
 	}
 	if err := voting.CheckTruth(c.Tasks); err != nil {
 		return nil, nil, fmt.Errorf("read ground truth %s: %w", path, err)

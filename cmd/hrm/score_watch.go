@@ -58,7 +58,7 @@ func watchRun(ctx context.Context, s *cli.Streams, o scoreOptions) error {
 		dir, step, err := lastCheckpoint(o.watch)
 		switch {
 		case err != nil && !training:
-			return err
+			return command.Instead(err, "watch run", o.watch, command.ReasonerRun)
 		case err == nil && step > last:
 			progress.Doing("opening checkpoint " + dir)
 			scored, err := o.scoreCheckpoint(ctx, s.With(io.Discard, said), progress, dir)

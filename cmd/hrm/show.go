@@ -135,7 +135,7 @@ func findTasks(verb, arg string) (tasks []*arc.Task, warnings []string, err erro
 	if i := strings.LastIndexByte(arg, ':'); i > 0 && exists(arg[:i]) {
 		c, err := arc.LoadSome(arg[:i])
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, command.Instead(err, verb, arg[:i], command.ARCTasks)
 		}
 		if tasks = c.Find(arg[i+1:]); len(tasks) == 0 {
 			hint := fmt.Sprintf("expected one of its %d tasks, such as %s", len(c.Tasks), c.Tasks[0].ID)

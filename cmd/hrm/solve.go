@@ -23,6 +23,9 @@ import (
 // solvePreset is the configuration hrm solve starts from when told nothing.
 const solvePreset = "solve"
 
+// solvePresets are the names that --preset takes.
+func solvePresets() []string { return append([]string{solvePreset}, hrm.Presets()...) }
+
 // solveOptions are the flags of hrm solve.
 type solveOptions struct {
 	config *cli.Settings[hrm.TrainConfig]
@@ -103,7 +106,7 @@ func (o *solveOptions) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.force, "force", false, "with --out: replace also files that are no submission and no picture")
 	f.StringVar(&o.color, "color", "auto", "colour in the terminal: auto, always or never")
 	f.BoolVar(&o.json, "json", false, "print one JSON document")
-	f.StringVar(&o.preset, "preset", solvePreset, "configuration to start from: "+strings.Join(append([]string{solvePreset}, hrm.Presets()...), ", "))
+	f.StringVar(&o.preset, "preset", solvePreset, "configuration to start from: "+strings.Join(solvePresets(), ", "))
 	o.config.AddFlags(f)
 	for _, flag := range unusedFlags {
 		cobra.CheckErr(f.MarkHidden(flag))
@@ -184,7 +187,7 @@ func (o *solveOptions) settings() (solve.Settings, *solve.Checkpoint, error) {
 	if o.preset != solvePreset {
 		preset, err := hrm.Preset(o.preset)
 		if err != nil {
-			return r, nil, err
+			return r, nil, cli.Usagef("check configuration: preset is %q, expected one of %s", o.preset, strings.Join(solvePresets(), ", "))
 		}
 		preset.Steps = 0
 		r.Train = preset
@@ -202,7 +205,7 @@ func (o *solveOptions) settings() (solve.Settings, *solve.Checkpoint, error) {
 		}
 		found, err := checkpoint.OpenFound(o.checkpoint, checkpoint.BestSaved)
 		if err != nil {
-			return r, nil, err
+			return r, nil, command.Instead(err, "find checkpoint", o.checkpoint, command.ReasonerRun)
 		}
 		if ck, err = solve.NewCheckpoint(found, o.weights); err != nil {
 			found.Close()

@@ -7,6 +7,7 @@ import (
 
 	"deeploop/arc"
 	"deeploop/internal/cli"
+	"deeploop/internal/command"
 	"deeploop/internal/wording"
 )
 
@@ -83,7 +84,7 @@ func problemsOf(arg string) ([]*arc.Task, []string, error) {
 	if info, err := os.Stat(arg); err == nil && info.IsDir() {
 		c, err := arc.LoadSome(arg)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, command.Instead(err, "solve", arg, command.ARCTasks)
 		}
 		tasks := make([]*arc.Task, len(c.Tasks))
 		for i := range c.Tasks {

@@ -77,7 +77,7 @@ func openWork(dir string, s solve.Settings, ck *solve.Checkpoint) (*work, error)
 		return nil, cli.Usagef("solve: %s is not empty and no work folder of hrm solve; choose another --work", dir)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, cli.Usagef("solve: make work folder: %w", err)
+		return nil, cli.Usagef("solve: make work folder: %w; choose another --work", err)
 	}
 	if err := files.WriteFile(path, raw); err != nil {
 		return nil, fmt.Errorf("solve: write work folder: %w", err)

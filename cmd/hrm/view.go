@@ -141,6 +141,11 @@ func shown(paths []string, data string) ([]view.Item, error) {
 		if err != nil {
 			return nil, err
 		}
+		if items[0].Kind == view.KindTasks {
+			if err := command.Another("view", path, command.ARCTasks); err != nil {
+				return nil, err
+			}
+		}
 		found = append(found, items...)
 	}
 	if len(paths) == 0 {

@@ -27,6 +27,8 @@ const (
 	Exported     Thing = "a model of lm export"
 	ARCTasks     Thing = "tasks of ARC"
 	PlainText    Thing = "text"
+	Submission   Thing = "answers in Kaggle's form"
+	TorchFile    Thing = "a file of PyTorch"
 	Predictions  Thing = "predictions of hrm eval" // never found, only expected
 )
 
@@ -49,6 +51,10 @@ func (t Thing) use(path string) string {
 		return line("lm", "import", path, "--run", RunsFolder+"/imported") + " makes a run of it"
 	case ARCTasks:
 		return line("hrm", "build-data", "--input", path) + " makes a dataset of them"
+	case Submission:
+		return line("hrm", "score", "--answers", path, "--truth", "TASKS") + " scores them"
+	case TorchFile:
+		return line("hrm", "import", path) + " makes a run of a checkpoint"
 	case PlainText:
 		return line("lm", "prepare", "--input", path, "--out", DataFolder+"/text") + " makes a dataset of it"
 	}
@@ -63,9 +69,21 @@ func Instead(err error, did, path string, want Thing) error {
 	if err == nil || path == "" {
 		return err
 	}
+	if other := Another(did, path, want); other != nil {
+		return other
+	}
+	return err
+}
+
+// Another is an error where the path holds a thing that is known and not the
+// one that is wanted, and says which command takes it; else nil.
+func Another(did, path string, want Thing) error {
 	have := look(path)
 	if have == "" || have == want {
-		return err
+		return nil
+	}
+	if have == TorchFile && (want == Predictions || strings.HasPrefix(string(want), "a run of ") || want == Exported) {
+		return nil // what opens those knows more of such files
 	}
 	text := fmt.Sprintf("%s: %s holds %s, expected %s", did, path, have, want)
 	if have != PlainText || want == TextData { // else it is anything
@@ -110,14 +128,25 @@ func lookFile(path string) Thing {
 	}
 	defer f.Close()
 	head, err := io.ReadAll(io.LimitReader(f, 1<<16))
+	if err == nil && bytes.HasPrefix(head, []byte("PK\x03\x04")) && bytes.Contains(head, []byte("/data.pkl")) {
+		return TorchFile
+	}
 	if err != nil || len(head) == 0 || bytes.IndexByte(head, 0) >= 0 {
 		return ""
 	}
-	if trimmed := bytes.TrimSpace(head); trimmed[0] == '{' || trimmed[0] == '[' {
-		if bytes.Contains(head, []byte(`"train"`)) && bytes.Contains(head, []byte(`"input"`)) {
+	trimmed := bytes.TrimSpace(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))) // less a byte order mark
+	switch {
+	case len(trimmed) > 0 && (trimmed[0] == '{' || trimmed[0] == '['):
+		has := func(key string) bool { return bytes.Contains(head, []byte(`"`+key+`"`)) }
+		switch {
+		case has("train") && has("input"):
 			return ARCTasks
+		case has("attempt_1"):
+			return Submission
 		}
 		return "" // some JSON
+	case strings.EqualFold(filepath.Ext(path), ".json"):
+		return "" // none, and what reads JSON says where it is wrong
 	}
 	for range utf8.UTFMax { // the end may be within a character
 		if utf8.Valid(head) {
@@ -128,12 +157,13 @@ func lookFile(path string) Thing {
 	return ""
 }
 
-// lookBelow looks at the first file of the first folders for tasks.
+// lookBelow looks at the first file of the first folders for tasks. The folder
+// itself may be a link.
 func lookBelow(path string) (found Thing) {
 	const enough = 200
 	seen := 0
 	stop := fmt.Errorf("seen enough")
-	_ = filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error { // what cannot be read is no task
+	_ = filepath.WalkDir(path+string(filepath.Separator), func(p string, d fs.DirEntry, err error) error { // what cannot be read is no task
 		if seen++; err != nil || seen > enough {
 			return stop
 		}
