@@ -9,6 +9,7 @@ import (
 	"deeploop/internal/kernel"
 	"deeploop/internal/ops"
 	"deeploop/internal/rng"
+	"deeploop/internal/wording"
 )
 
 // Model is the Hierarchical Reasoning Model (arXiv 2506.21734;
@@ -192,8 +193,8 @@ func (m *Model) Params() []*graph.Param {
 // ResidualReport tells the residual rule in force, one line per stack.
 func (m *Model) ResidualReport() []string {
 	line := func(name string, s *deeploop.Stack) string {
-		return fmt.Sprintf("%s: %d blocks, placement %s, N=%d, alpha=%.4g, beta=%.4g",
-			name, len(s.Blocks), s.Residual.Placement, s.Rule.N, s.Residual.Alpha, s.Beta)
+		return fmt.Sprintf("%s: %s, placement %s, N=%d, alpha=%.4g, beta=%.4g",
+			name, wording.Count(len(s.Blocks), "block"), s.Residual.Placement, s.Rule.N, s.Residual.Alpha, s.Beta)
 	}
 	if m.H == m.L {
 		return []string{line("H and L", m.L)}

@@ -52,8 +52,8 @@ after "hrm eval --after 1,2,4", against the number of segments; the numbers are
 printed too. A picture shows tasks all of whose test inputs are solved.
 
 --watch follows a run while it trains: each checkpoint that it saves is
-evaluated, as hrm eval does, and scored, a line for each. It ends with the
-training.
+evaluated, as hrm eval does, and scored, a line for each with the share of tasks
+all of whose test inputs are solved. It ends with the training.
 
 Predictions of the reference code (step_N_all_preds.*, PyTorch's files) need
 --data, the dataset's folder or its identifiers.json; the ground truth is theirs.

@@ -73,13 +73,19 @@ func describeFlags(b *strings.Builder, flags *pflag.FlagSet) {
 	})
 }
 
-// paragraphs makes indented lines blocks of their own and joins no others.
+// paragraphs makes indented lines blocks of their own, but for those that go on
+// with an entry of a list, and joins no others.
 func paragraphs(text string) string {
 	var b strings.Builder
-	inside := false
+	inside, list := false, false
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
-		if indented := strings.HasPrefix(line, "  "); indented != inside {
+		indented := strings.HasPrefix(line, "  ")
+		list = strings.HasPrefix(line, "- ") || list && indented
+		if list {
+			indented = false
+		}
+		if indented != inside {
 			if indented && !strings.HasSuffix(b.String(), "\n\n") {
 				b.WriteString("\n")
 			}
@@ -89,7 +95,10 @@ func paragraphs(text string) string {
 			}
 			inside = indented
 		}
-		b.WriteString(strings.TrimPrefix(line, "  ") + "\n")
+		if indented {
+			line = strings.TrimPrefix(line, "  ")
+		}
+		b.WriteString(line + "\n")
 	}
 	if inside {
 		b.WriteString("```")
