@@ -112,12 +112,16 @@ func TestReadExportedRefuses(t *testing.T) {
 	require.NoError(t, err)
 	good := string(raw)
 	for want, text := range map[string]string{
-		`architecture is "llama"`:      strings.Replace(good, ExportArchitecture, "llama", 1),
-		"version is 2":                 strings.Replace(good, `"version":1`, `"version":2`, 1),
-		`unknown field "experts"`:      strings.Replace(good, `"layers"`, `"experts":4,"layers"`, 1),
-		"arch.num_heads is 3":          strings.Replace(good, `"num_heads":2`, `"num_heads":3`, 1),
-		"read config.json":             good[:40],
-		`arch.placement is "sandwich"`: strings.Replace(good, `"placement":"deeploop"`, `"placement":"sandwich"`, 1),
+		`architecture is "llama"`:                          strings.Replace(good, ExportArchitecture, "llama", 1),
+		"version is 2":                                     strings.Replace(good, `"version":1`, `"version":2`, 1),
+		`unknown field "experts"`:                          strings.Replace(good, `"layers"`, `"experts":4,"layers"`, 1),
+		"arch.num_heads is 3":                              strings.Replace(good, `"num_heads":2`, `"num_heads":3`, 1),
+		"read config.json":                                 good[:40],
+		"step is -1, expected":                             strings.Replace(good, `"step":0`, `"step":-1`, 1),
+		"layers is a JSON string, expected a whole number": strings.Replace(good, `"layers":2`, `"layers":"2"`, 1),
+		"p is a JSON bool, expected a number":              strings.Replace(good, `"p":0.5`, `"p":true`, 1),
+		"a JSON array, expected an object":                 "[" + good + "]",
+		`arch.placement is "sandwich"`:                     strings.Replace(good, `"placement":"deeploop"`, `"placement":"sandwich"`, 1),
 	} {
 		_, err := ReadExported(strings.NewReader(text), "config.json")
 		require.ErrorContains(t, err, want)

@@ -2,9 +2,11 @@ package lm
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
+	"reflect"
 	"strings"
 
 	"deeploop/internal/kernel"
@@ -19,7 +21,7 @@ func ReadExported(r io.Reader, name string) (Exported, error) {
 	d := json.NewDecoder(r)
 	d.DisallowUnknownFields()
 	if err := d.Decode(&e); err != nil {
-		return e, tensorfile.ImportErrorf("read %s: %v", name, err)
+		return e, tensorfile.ImportErrorf("read %s: %v", name, configProblem(err))
 	}
 	if e.Architecture != ExportArchitecture {
 		return e, tensorfile.ImportErrorf("%s: architecture is %q, expected %q", name, e.Architecture, ExportArchitecture)
@@ -27,10 +29,29 @@ func ReadExported(r io.Reader, name string) (Exported, error) {
 	if e.Version != ExportVersion {
 		return e, tensorfile.ImportErrorf("%s: version is %d, expected %d", name, e.Version, ExportVersion)
 	}
+	if e.Step < 0 {
+		return e, tensorfile.ImportErrorf("%s: step is %d, expected at least 0", name, e.Step)
+	}
 	if err := e.Config.Validate(); err != nil {
 		return e, fmt.Errorf("import %s: %w", name, err)
 	}
 	return e, nil
+}
+
+// configProblem says in JSON's words what has the wrong type.
+func configProblem(err error) error {
+	var kind *json.UnmarshalTypeError
+	if !errors.As(err, &kind) {
+		return err
+	}
+	if kind.Field == "" {
+		return fmt.Errorf("a JSON %s, expected an object", kind.Value)
+	}
+	want := map[reflect.Kind]string{reflect.String: "a string", reflect.Bool: "true or false", reflect.Float64: "a number", reflect.Struct: "an object"}[kind.Type.Kind()]
+	if want == "" {
+		want = "a whole number"
+	}
+	return fmt.Errorf("%s is a JSON %s, expected %s", strings.TrimPrefix(kind.Field, "Config."), kind.Value, want)
 }
 
 // agrees compares what follows from the keys with what the file says.

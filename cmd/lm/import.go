@@ -14,6 +14,8 @@ import (
 	"deeploop/internal/checkpoint"
 	"deeploop/internal/cli"
 	"deeploop/internal/command"
+	"deeploop/internal/kernel"
+	"deeploop/internal/runlog"
 	"deeploop/internal/tensorfile"
 	"deeploop/lm"
 	"deeploop/lm/tokens"
@@ -83,6 +85,9 @@ func importRun(s *cli.Streams, o importOptions, path string) error {
 		return fmt.Errorf("import: %w", err)
 	}
 	defer f.Close()
+	if err := e.CheckEvaluation(kernel.Float32, 1, runlog.PhysicalBytes()); err != nil {
+		return fmt.Errorf("import: %w", err)
+	}
 	progress := command.NewProgress(s)
 	defer progress.End()
 	progress.Doing("reading " + path)
@@ -150,8 +155,14 @@ func readDescription(o importOptions) (lm.Exported, []byte, error) {
 	}
 	have := e.Config
 	have.Vocabulary(tok.VocabSize())
-	if have.VocabSize != e.VocabSize {
+	switch {
+	case have.VocabSize != e.VocabSize && have.VocabMultiple > 1:
+		return e, nil, cli.Usagef("import: %s has %d ids, which vocab_multiple %d makes %d; the model's vocab_size is %d",
+			o.tokenizer, tok.VocabSize(), have.VocabMultiple, have.VocabSize, e.VocabSize)
+	case have.VocabSize != e.VocabSize:
 		return e, nil, cli.Usagef("import: %s has %d ids, the model's vocab_size is %d", o.tokenizer, tok.VocabSize(), e.VocabSize)
+	case e.Tokenizer != "" && e.Tokenizer != tok.Name():
+		return e, nil, cli.Usagef("import: %s holds tokenizer %s, the model's is %s", o.tokenizer, tok.Name(), e.Tokenizer)
 	}
 	return e, raw, nil
 }

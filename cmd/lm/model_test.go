@@ -143,6 +143,17 @@ func TestImportSaysWhatIsWrong(t *testing.T) {
 	refuse(t, "is -Inf at element", "import", "deep", "--run", "runs/b")
 	require.NoDirExists(t, "runs/b", "nothing was made")
 
+	config := string(read(t, "exported/config.json"))
+	for says, with := range map[string]string{
+		"GB of memory":                       strings.Replace(config, `"hidden_size":32`, `"hidden_size":65536`, 1),
+		"holds tokenizer byte, the model's":  strings.Replace(config, `"tokenizer":"byte"`, `"tokenizer":"gpt2"`, 1),
+		"which vocab_multiple 64 makes 320;": strings.Replace(config, `"vocab_multiple":1`, `"vocab_multiple":64`, 1),
+	} {
+		require.NotEqual(t, config, with)
+		commandtest.Write(t, "other.json", with)
+		refuse(t, says, "import", "exported", "--config", "other.json", "--run", "runs/b")
+	}
+
 	require.NoError(t, os.WriteFile("exported/tokenizer.json", read(t, "data/chars/tokenizer.json"), 0o644))
 	refuse(t, "the model's vocab_size is 257", "import", "exported", "--run", "runs/b")
 	require.NoError(t, os.Remove("exported/tokenizer.json"))
