@@ -54,7 +54,10 @@ func (q *solveProgress) at(id string, s solve.State) {
 		if taken := time.Since(q.begun[id]); taken > time.Second && s.Step > 0 && s.Progress > 0 {
 			pace = fmt.Sprintf(", %.3g steps/s, ETA %s", float64(s.Step)/taken.Seconds(), time.Duration(float64(taken)*(1/s.Progress-1)).Round(time.Second))
 		}
-		q.now[id] = fmt.Sprintf("%s: step %d (%.0f%%%s), loss %.3g, cells %.1f%%, grids %.0f%%", arc.Printable(id), s.Step, 100*s.Progress, pace, s.Loss, 100*s.Cells, 100*s.Exact)
+		q.now[id] = fmt.Sprintf("%s: step %d (%.0f%%%s), loss %.3g", arc.Printable(id), s.Step, 100*s.Progress, pace, s.Loss)
+		if s.Halted {
+			q.now[id] += fmt.Sprintf(", cells %.1f%%, grids %.0f%%", 100*s.Cells, 100*s.Exact)
+		}
 	}
 	q.p.Line(q.line)
 }

@@ -120,7 +120,7 @@ func (f *fit) train(ctx context.Context) error {
 // state is the run's after so many steps of all models, this far in the part.
 func (f *fit) state(step int, progress float64) State {
 	progress = (float64(f.part) + progress) / float64(f.Models)
-	return State{Step: step, Progress: progress, Loss: f.recent.loss, Cells: f.recent.cells.mean(), Exact: f.recent.exact.mean()}
+	return State{Step: step, Progress: progress, Loss: f.recent.loss, Halted: f.recent.cells.count > 0, Cells: f.recent.cells.mean(), Exact: f.recent.exact.mean()}
 }
 
 // reserve keeps free what votes take, where time counts. It is measured before

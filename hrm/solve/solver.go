@@ -30,6 +30,7 @@ type State struct {
 	Step       int
 	Progress   float64 // of the training, 0 to 1
 	Loss       float64 // token loss of a row
+	Halted     bool    // some row did so far, else there is no share of anything
 	Cells      float64 // share of cells right, of rows that halted
 	Exact      float64 // share of rows all right, of rows that halted
 	Voted, Due int     // ballots counted, and in all; 0 while training
