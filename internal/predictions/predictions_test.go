@@ -217,6 +217,10 @@ func TestBrokenFiles(t *testing.T) {
 		b[at] ^= 0x55
 		check("flipped", b, "")
 	}
+	last := bytes.Clone(good)
+	last[len(last)-3] ^= 0x10 // of the checksum at the end
+	check("checksum", last, `the file is damaged (CRC check failed); make it again with "hrm eval"`)
+	check("more behind", append(bytes.Clone(good), "junk"...), "the file is damaged")
 	check("doubled", append(bytes.Clone(good), good...), "behind the last tensor")
 	check("text", []byte("{\"task\": [1, 2, 3]}, which is no predictions file"), "")
 }

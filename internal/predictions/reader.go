@@ -230,6 +230,15 @@ type unzipped struct {
 	file *os.File
 }
 
+// Read says of the decoder's errors, which speak of its format, what they mean.
+func (u *unzipped) Read(p []byte) (int, error) {
+	n, err := u.Decoder.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		err = fmt.Errorf("the file is damaged (%w); make it again with \"hrm eval\"", err)
+	}
+	return n, err
+}
+
 func (u *unzipped) Close() error {
 	u.Decoder.Close()
 	return u.file.Close()
