@@ -17,6 +17,20 @@ const program = "hrm"
 const plotExample = `  hrm plot
   hrm plot runs/plain runs/deeploop --metric lm_loss --metric exact_accuracy --out curves.png`
 
+// sweepExample is a file for hrm sweep.
+const sweepExample = `  name: placements                # default the file's name
+  train: --data data/arc10 --steps 300
+  seeds: [0, 1, 2]
+  parallel: 2                     # runs at a time
+  threads: 1                      # of each
+  minutes: 0.5                    # expected for a run
+  then: ["eval --run {run}", "score --predictions {run} --json"]   # after each, if anything
+  metrics: [lm_loss, then.headline.all_tests.percent]  # last evaluation, or in the last one's JSON
+  settings:
+    - {name: postnorm, train: --placement postnorm}
+    - {name: deeploop, train: --placement deeploop, seeds: [0]}
+`
+
 // newRootCmd builds the command tree. One file per subcommand: its options
 // struct, newXCmd (flags), xRun (logic).
 func newRootCmd(s *cli.Streams) *cobra.Command {
@@ -34,7 +48,7 @@ func newRootCmd(s *cli.Streams) *cobra.Command {
 		newImportCmd(s), newExportCmd(s), newViewCmd(s), newReportCmd(s),
 		command.NewPlotCmd(s, program, hrm.Kind, []string{"lm_loss", "exact_accuracy"}, plotExample),
 		command.NewInspectCmd(s, program, hrm.Kind, newTrainSettings().Schema),
-		command.NewSweepCmd(s, program),
+		command.NewSweepCmd(s, program, sweepExample),
 		command.NewCompletionCmd(s, program),
 		command.NewReferenceCmd(s, program, newTrainSettings().Schema, hrm.Presets(), hrm.Preset),
 	)

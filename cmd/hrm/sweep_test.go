@@ -1,8 +1,11 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"deeploop/internal/command/commandtest"
 )
@@ -11,4 +14,11 @@ import (
 func TestKilledSweepEndsItsTraining(t *testing.T) {
 	workFolder(t)
 	commandtest.SweepKilled(t, strings.TrimPrefix(trainTiny, "train "))
+}
+
+// The file that the help shows can be swept as it is written.
+func TestSweepOfTheHelp(t *testing.T) {
+	workFolder(t)
+	require.NoError(t, os.Rename("data/small", "data/arc10"))
+	hrmProgram.SweepOfTheHelp(t, sweepExample)
 }

@@ -19,6 +19,20 @@ const program = "lm"
 const plotExample = `  lm plot
   lm plot runs/base runs/deeploop --metric loss --metric bits_per_byte --out curves.png`
 
+// sweepExample is a file for lm sweep.
+const sweepExample = `  name: loops                     # default the file's name
+  train: --data sample --steps 300
+  seeds: [0, 1, 2]
+  parallel: 2                     # runs at a time
+  threads: 1                      # of each
+  minutes: 0.5                    # expected for a run
+  then: ["eval --run {run} --json"]         # after each, if anything
+  metrics: [loss, then.results.0.accuracy]  # last evaluation, or in its JSON
+  settings:
+    - {name: one, train: --loops 1}
+    - {name: three, train: --loops 3, seeds: [0]}
+`
+
 // newRootCmd builds the command tree. One file per subcommand: its options
 // struct, newXCmd (flags), xRun (logic).
 func newRootCmd(s *cli.Streams) *cobra.Command {
@@ -36,7 +50,7 @@ func newRootCmd(s *cli.Streams) *cobra.Command {
 		newExportCmd(s), newImportCmd(s), newDiagnoseCmd(s),
 		command.NewPlotCmd(s, program, lm.Kind, []string{"loss", "bits_per_byte"}, plotExample),
 		command.NewInspectCmd(s, program, lm.Kind, newTrainSettings().Schema),
-		command.NewSweepCmd(s, program),
+		command.NewSweepCmd(s, program, sweepExample),
 		command.NewCompletionCmd(s, program),
 		command.NewReferenceCmd(s, program, newTrainSettings().Schema, lm.Presets(), lm.Preset),
 	)

@@ -195,3 +195,9 @@ func TestKilledSweepEndsItsTraining(t *testing.T) {
 	t.Chdir(t.TempDir())
 	commandtest.SweepKilled(t, "--preset testing --data sample --precision fp32 --threads 1")
 }
+
+// The file that the help shows can be swept as it is written.
+func TestSweepOfTheHelp(t *testing.T) {
+	t.Chdir(t.TempDir())
+	lmProgram.SweepOfTheHelp(t, sweepExample)
+}

@@ -35,8 +35,9 @@ type sweepOptions struct {
 	self     string        // the program's own file
 }
 
-// NewSweepCmd makes the command sweep of a program.
-func NewSweepCmd(s *cli.Streams, program string) *cobra.Command {
+// NewSweepCmd makes the command sweep of a program. example is a file of
+// settings for its help.
+func NewSweepCmd(s *cli.Streams, program, example string) *cobra.Command {
 	o := sweepOptions{program: program}
 	cmd := &cobra.Command{
 		Use:   "sweep FILE.yaml",
@@ -50,17 +51,7 @@ is finished is not trained again, what was begun is resumed. --minutes ends a
 part of it; Ctrl-C saves and ends, and so do the trainings of a sweep that is
 killed (kill -9).
 
-  name: loops                     # default the file's name
-  train: --data sample --steps 300
-  seeds: [0, 1, 2]
-  parallel: 2                     # runs at a time
-  threads: 1                      # of each
-  minutes: 0.5                    # expected for a run
-  then: ["eval --run {run} --json"]         # after each, if anything
-  metrics: [loss, then.results.0.accuracy]  # last evaluation, or in its JSON
-  settings:
-    - {name: one, train: --loops 1}
-    - {name: three, train: --loops 3, seeds: [0]}`,
+` + strings.TrimRight(example, "\n"),
 		Example: "  " + program + " sweep experiment.yaml --dry-run\n  " + program + " sweep experiment.yaml --minutes 30",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {

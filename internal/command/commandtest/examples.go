@@ -79,6 +79,29 @@ func AsProgram(t *testing.T) {
 	t.Setenv(asProgram, inSmall)
 }
 
+// SweepOfTheHelp runs the file of settings that the help of sweep shows, in the
+// working folder, as AsProgram makes it, and checks that every setting gets its
+// value in every column.
+func (p Program) SweepOfTheHelp(t *testing.T, help string) {
+	t.Helper()
+	var file strings.Builder
+	for line := range strings.Lines(help) {
+		if rest, indented := strings.CutPrefix(line, "  "); indented {
+			file.WriteString(rest)
+		}
+	}
+	Write(t, "help.yaml", file.String())
+	AsProgram(t)
+	out, _ := p.OK(t, "sweep help.yaml")
+	rows := strings.Split(strings.TrimSpace(out), "\n")
+	require.Len(t, rows, 4, "head, rule and two settings")
+	require.Contains(t, rows[2], "| 3 of 3 |")
+	require.Contains(t, rows[3], "| 1 of 1 |")
+	for _, row := range rows[2:] {
+		require.Regexp(t, `^\| \w+ \| \d of \d( \| [\d.e-]+( ± [\d.e-]+)?){2} \|$`, row)
+	}
+}
+
 // Page runs the lines of a Markdown page's code blocks that begin with the
 // program's name, or with one of others, in the working folder. Examples.Line
 // may run some in another way.
