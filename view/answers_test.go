@@ -149,6 +149,8 @@ func TestReportIsOnePage(t *testing.T) {
 	_, err = s.Report(t.Context(), &b, ReportOptions{Only: []string{"halo"}})
 	require.NoError(t, err)
 	require.Contains(t, b.String(), `"/api/tasks/samples/`)
+	_, err = s.Report(t.Context(), &b, ReportOptions{Only: []string{"halo", "halp"}})
+	require.EqualError(t, err, `no task is called "halp"; did you mean halo?`)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = s.Report(ctx, &b, ReportOptions{})

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -34,7 +35,7 @@ const attentionBytes = 6 << 20
 // offline: lists whole, tasks, copies and examples up to the options. What was
 // cut is said on its first page, and returned.
 func (s *Server) Report(ctx context.Context, w io.Writer, o ReportOptions) (cuts []string, err error) {
-	r := &report{server: s, ctx: ctx, o: o, answers: map[string]json.RawMessage{}}
+	r := &report{server: s, ctx: ctx, o: o, answers: map[string]json.RawMessage{}, tasksOf: map[string]bool{}}
 	if err := r.gather(); err != nil {
 		return nil, err
 	}
@@ -61,6 +62,7 @@ type report struct {
 	o       ReportOptions
 	answers map[string]json.RawMessage
 	cuts    []string
+	tasksOf map[string]bool // names of all tasks in lists
 }
 
 // memory is a response in memory.
@@ -138,6 +140,23 @@ func (r *report) gather() error {
 	if len(failed) > 0 && len(failed) == len(list.Items) {
 		return failed[0]
 	}
+	if len(failed) > 0 {
+		return nil // what cannot be read may have the tasks that were asked for
+	}
+	return r.allThere()
+}
+
+// allThere is an error where a task that was asked for is in no list.
+func (r *report) allThere() error {
+	for _, name := range r.o.Only {
+		if r.tasksOf[name] {
+			continue
+		}
+		if near := wording.Nearest(name, slices.Sorted(maps.Keys(r.tasksOf))); near != "" {
+			return notFound("no task is called %q; did you mean %s?", name, near)
+		}
+		return notFound("no task is called %q in what is shown", name)
+	}
 	return nil
 }
 
@@ -174,6 +193,9 @@ func (r *report) list(path string) ([]entry, error) {
 // chosen are the rows to show in full: the named ones, or the first, those with
 // right answers before the others.
 func (r *report) chosen(rows []entry, of string) []int {
+	for _, row := range rows {
+		r.tasksOf[row.ID] = true
+	}
 	var at []int
 	if r.o.Only != nil {
 		for i, row := range rows {
