@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,6 +65,25 @@ func TestInspectShowsStepConfigTensorsAndDigest(t *testing.T) {
 	}
 	require.Equal(t, last("runs/a"), last("elsewhere"))
 	require.NotEqual(t, last("runs/a"), last("other"))
+}
+
+// No norm of numbers that are not those that were saved.
+func TestInspectRefusesADamagedTensor(t *testing.T) {
+	t.Chdir(t.TempDir())
+	saveTestCheckpoint(t, "runs/a", 12, hrm.PresetTesting(), 3)
+	for group, tensor := range map[string]string{"weights": "weights/lm_head.weight", "carry": "carry/seen"} {
+		path := filepath.Join("runs/a/checkpoints/step-00000012", group+".safetensors")
+		whole, err := os.ReadFile(path)
+		require.NoError(t, err)
+		damaged := slices.Clone(whole)
+		damaged[len(damaged)-2] ^= 1
+		require.NoError(t, os.WriteFile(path, damaged, 0o644))
+		code, out, errs := runHRM("inspect", "runs/a")
+		require.Equal(t, cli.ExitUsage, code, errs)
+		require.Empty(t, out)
+		require.Contains(t, errs, tensor+" is damaged")
+		require.NoError(t, os.WriteFile(path, whole, 0o644))
+	}
 }
 
 func TestInspectWithoutARunSaysWhatToDo(t *testing.T) {

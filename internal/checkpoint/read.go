@@ -149,7 +149,7 @@ func (r *Reader) Load(set *Set, skip ...string) error {
 		if slices.Contains(skip, t.group) {
 			continue
 		}
-		if err := r.readTensor(t.group, t.Name, t.data); err != nil {
+		if err := r.readTensor(t.group, t.Name, t.data, nil); err != nil {
 			return err
 		}
 	}
@@ -219,8 +219,15 @@ func (r *Reader) compare(set *Set, skip []string) error {
 	return badf("load checkpoint %s: it does not fit this model:\n  %s%s", r.dir, strings.Join(diff, "\n  "), more)
 }
 
-// readTensor fills dst (nil: only checks) with a tensor and compares its hash.
-func (r *Reader) readTensor(group, name string, dst []byte) error {
+// Scan gives visit the bytes of a tensor in order, whole numbers at a time,
+// and then compares their hash.
+func (r *Reader) Scan(group, name string, visit func(part []byte)) error {
+	return r.readTensor(group, name, nil, visit)
+}
+
+// readTensor fills dst (nil: none) with a tensor, shows visit (nil: nobody) its
+// parts and compares its hash.
+func (r *Reader) readTensor(group, name string, dst []byte, visit func(part []byte)) error {
 	in, info, err := r.files[group].Reader(name)
 	if err != nil {
 		return badf("load checkpoint: %w", err)
@@ -240,6 +247,9 @@ func (r *Reader) readTensor(group, name string, dst []byte) error {
 			return damagedf("load checkpoint %s: read tensor %s/%s: %w", r.dir, group, name, err)
 		}
 		h.Write(part)
+		if visit != nil {
+			visit(part)
+		}
 	}
 	sum := hex.EncodeToString(h.Sum(nil))
 	for _, t := range r.st.Tensors {
@@ -253,7 +263,7 @@ func (r *Reader) readTensor(group, name string, dst []byte) error {
 // Verify reads every tensor and compares its hash.
 func (r *Reader) Verify() error {
 	for _, t := range r.st.Tensors {
-		if err := r.readTensor(t.Group, t.Name, nil); err != nil {
+		if err := r.readTensor(t.Group, t.Name, nil, nil); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -106,6 +107,21 @@ func TestOpenFoundSkipsAFolderThatIsBeingRemoved(t *testing.T) {
 
 	_, err = openFound(func() (string, error) { return leaving, nil })
 	badInput(t, err, "weights.safetensors is missing")
+}
+
+// What is open stays readable when a training removes it.
+func TestScanReadsAnOpenCheckpointThatIsGone(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("open files cannot be removed there")
+	}
+	_, dir := saved(t, 1, 7)
+	r := open(t, dir)
+	require.NoError(t, os.RemoveAll(dir))
+	size := 0
+	for _, tensor := range r.Tensors() {
+		require.NoError(t, r.Scan(tensor.Group, tensor.Name, func(part []byte) { size += len(part) }))
+	}
+	require.Positive(t, size)
 }
 
 // What a save interrupted at any moment leaves is removed, and the previous

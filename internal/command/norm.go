@@ -3,45 +3,29 @@ package command
 import (
 	"encoding/binary"
 	"fmt"
-	"io"
 	"math"
-	"path/filepath"
 
 	"deeploop/internal/checkpoint"
 	"deeploop/internal/kernel"
-	"deeploop/internal/safetensors"
 )
 
 // tensorNorm returns the Euclidean norm of a tensor of floats as text, "-"
-// for other types. The tensor is streamed: a task-embedding table can be
+// for other types, and an error for a damaged one. The tensor is streamed: a task-embedding table can be
 // larger than memory.
 func tensorNorm(ck *checkpoint.Reader, t checkpoint.TensorInfo) (string, error) {
 	size, value := floatReader(t.DType)
-	if value == nil {
-		return "-", nil
-	}
-	path := filepath.Join(ck.Dir(), t.Group+".safetensors")
-	f, err := safetensors.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	in, info, err := f.Reader(t.Name)
-	if err != nil {
-		return "", err
-	}
 	sum := 0.0
-	buf := make([]byte, 1<<16)
-	for left := info.End - info.Begin; left > 0; {
-		part := buf[:min(int64(len(buf)), left)]
-		if _, err := io.ReadFull(in, part); err != nil {
-			return "", fmt.Errorf("read tensor %s of %s: %w", t.Name, path, err)
-		}
-		for i := 0; i < len(part); i += size {
+	err := ck.Scan(t.Group, t.Name, func(part []byte) {
+		for i := 0; value != nil && i < len(part); i += size {
 			v := value(part[i:])
 			sum += v * v
 		}
-		left -= int64(len(part))
+	})
+	switch {
+	case err != nil:
+		return "", err
+	case value == nil:
+		return "-", nil
 	}
 	return fmt.Sprintf("%.6g", math.Sqrt(sum)), nil
 }
