@@ -1,6 +1,7 @@
 package arc
 
 import (
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -8,6 +9,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"deeploop/internal/files"
 )
 
 // maxFolders bounds how deep task folders may lie under a given folder; a
@@ -29,6 +32,7 @@ func (l *loader) folder(dir string, top bool, depth int) error {
 		case strings.HasPrefix(e.Name(), "."):
 		case isDir(e, path) && l.loops(e, path):
 			l.notes.add("loop", "not read, links to a folder that it lies in", path)
+		case isDir(e, path) && made(path):
 		case isDir(e, path):
 			folders = append(folders, path)
 		case strings.EqualFold(filepath.Ext(path), ".json"):
@@ -68,6 +72,20 @@ func (l *loader) folder(dir string, top bool, depth int) error {
 		}
 	}
 	return nil
+}
+
+// made reports whether a folder below the one that the caller named is a
+// dataset, a run or the work of hrm solve: somebody who works where the tasks
+// are has those beside them, and no task is in them.
+func made(dir string) bool {
+	for _, mark := range []string{"train/dataset.json", "metrics.jsonl", "checkpoints/index.json"} {
+		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(mark))); err == nil {
+			return true
+		}
+	}
+	raw, err := files.Read(filepath.Join(dir, "settings.json"), 1<<20)
+	var work struct{ Version, Settings json.RawMessage }
+	return err == nil && json.Unmarshal(raw, &work) == nil && work.Version != nil && work.Settings != nil
 }
 
 // isDir follows links.
@@ -110,7 +128,7 @@ func (l *loader) holdsJSON(dir string, depth int) bool {
 		switch {
 		case strings.HasPrefix(e.Name(), "."):
 		case isDir(e, path):
-			if depth < maxFolders && !l.loops(e, path) && l.holdsJSON(path, depth+1) {
+			if depth < maxFolders && !made(path) && !l.loops(e, path) && l.holdsJSON(path, depth+1) {
 				return true
 			}
 		case strings.EqualFold(filepath.Ext(path), ".json"):

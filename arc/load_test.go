@@ -190,6 +190,28 @@ func TestLoadWarnsAboutWhatItPassesOver(t *testing.T) {
 	}, "\n"), filepath.ToSlash(all))
 }
 
+// Datasets, runs and the work of hrm solve beside tasks are passed over.
+func TestLoadPassesOverWhatThisProgramMade(t *testing.T) {
+	files := map[string]string{
+		"a.json": aTask("1"), "b.json": aTask("2"),
+		"data/arc-aug-1/train/dataset.json": "{}", "data/arc-aug-1/identifiers.json": "[]",
+		"runs/x/metrics.jsonl": "", "runs/x/sweep.json": "{}", "runs/y/checkpoints/index.json": "{}",
+		"runs/solve/0a1b/settings.json": `{"version": 1, "settings": {}}`, "runs/solve/0a1b/a-0a1b.json": "{}",
+	}
+	dir := tree(t, files)
+	c := load(t, dir, ".")
+	require.Len(t, c.Tasks, 2)
+	require.True(t, c.Tasks[0].HoldOut, "of a flat folder")
+	require.Empty(t, c.Warnings)
+	c, err := LoadSome(dir)
+	require.NoError(t, err)
+	require.Len(t, c.Tasks, 2)
+	require.Empty(t, c.Warnings)
+	require.Contains(t, refused(t, dir, "runs"), "has no task files")
+	files["runs/solve/0a1b/settings.json"] = `{"version": 1}`
+	require.Contains(t, refused(t, tree(t, files), "."), "has neither")
+}
+
 func TestLoadRefusesFolders(t *testing.T) {
 	dir := tree(t, map[string]string{"empty/": "", "text/a.txt": "x", "deep/1/2/3/4/5/a.json": aTask("1")})
 	require.Contains(t, refused(t, dir, "empty"), "empty: is an empty folder, expected task files")
