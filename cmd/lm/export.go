@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -90,15 +92,14 @@ func exportRun(s *cli.Streams, o exportOptions) error {
 		return err
 	}
 	progress.Doing("writing " + o.out)
-	path := func(name string) string { return filepath.Join(o.out, name) }
-	// The configuration last: without it a folder is no model.
-	err = errors.Join(
-		files.Write(path(lm.ExportTensors), func(w io.Writer) error { return m.WriteTensors(w, act) }),
-		files.Write(path(lm.ExportTokenizer), func(w io.Writer) error { return tokens.Save(w, tok) }),
-	)
-	if err == nil {
-		err = files.WriteFile(path(lm.ExportConfig), append(config, '\n'))
-	}
+	err = writeExport(o.out, []exportFile{
+		{lm.ExportTensors, func(w io.Writer) error { return m.WriteTensors(w, act) }},
+		{lm.ExportTokenizer, func(w io.Writer) error { return tokens.Save(w, tok) }},
+		{lm.ExportConfig, func(w io.Writer) error {
+			_, err := w.Write(append(config, '\n'))
+			return err
+		}},
+	})
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
@@ -107,26 +108,67 @@ func exportRun(s *cli.Streams, o exportOptions) error {
 	return nil
 }
 
-// exportFolder makes the folder, and clears the way in one that has a model.
+// exportFolder checks that the folder may be written into: there is nothing in
+// it, or a model with force.
 func exportFolder(dir string, force bool) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return cli.Usagef("export: %w", err)
 	}
-	if len(entries) > 0 {
-		raw, err := os.ReadFile(filepath.Join(dir, lm.ExportConfig))
-		if err != nil || !bytes.Contains(raw, []byte(`"`+lm.ExportArchitecture+`"`)) {
-			return cli.Usagef("export: folder %s is not empty and holds no exported model; choose another --out", dir)
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), files.TempPrefix) }) // of an export that was killed
+	if len(entries) == 0 {
+		return nil
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, lm.ExportConfig))
+	if err != nil || !bytes.Contains(raw, []byte(`"`+lm.ExportArchitecture+`"`)) {
+		return cli.Usagef("export: folder %s is not empty and holds no exported model; choose another --out", dir)
+	}
+	if !force {
+		return cli.Usagef("export: folder %s holds an exported model already; replace it with --force, or choose another --out", dir)
+	}
+	return nil
+}
+
+// exportFile is a file of an exported model.
+type exportFile struct {
+	name string
+	fill func(io.Writer) error
+}
+
+// writeExport writes the files into a folder, made where there is none. When
+// one cannot be written whole, what was there stays. The last is the
+// configuration: without it a folder is no model.
+func writeExport(dir string, all []exportFile) (err error) {
+	_, missing := os.Stat(dir)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	var writing []*files.File
+	defer func() {
+		for _, w := range writing {
+			w.Abort()
 		}
-		if !force {
-			return cli.Usagef("export: folder %s holds an exported model already; replace it with --force, or choose another --out", dir)
+		if err != nil && missing != nil {
+			os.Remove(dir) // it is empty
 		}
-		if err := os.Remove(filepath.Join(dir, lm.ExportConfig)); err != nil {
-			return fmt.Errorf("export: %w", err)
+	}()
+	for _, f := range all {
+		w, err := files.Create(filepath.Join(dir, f.name))
+		if err != nil {
+			return err
+		}
+		writing = append(writing, w)
+		if err := f.fill(w); err != nil {
+			return err
 		}
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("export: %w", err)
+	if err := os.Remove(filepath.Join(dir, lm.ExportConfig)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, w := range writing {
+		if err := w.Commit(); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -233,6 +233,23 @@ func TestImportLeavesNothingHalf(t *testing.T) {
 	refuse(t, "choose another --run", "import", "exported", "--run", "file/b")
 }
 
+// An export that cannot be written whole leaves what was there, or nothing.
+func TestExportLeavesNothingHalf(t *testing.T) {
+	useFolder(t)
+	before := read(t, "exported/config.json")
+	require.Contains(t, lmProgram.SmallDisk(t, "export --run runs/a --out exported --force"), "file too large")
+	require.Equal(t, before, read(t, "exported/config.json"))
+	succeed(t, "import", "exported", "--run", "runs/b")
+	left, err := os.ReadDir("exported")
+	require.NoError(t, err)
+	require.Len(t, left, 3)
+
+	lmProgram.SmallDisk(t, "export --run runs/a --out fresh")
+	require.NoDirExists(t, "fresh")
+	commandtest.Write(t, "fresh/"+files.TempPrefix+"1-1", "half") // of a process that was killed
+	succeed(t, "export", "--run", "runs/a", "--out", "fresh")
+}
+
 // Weights that PyTorch saved are read as those of safetensors are.
 func TestImportOfAPyTorchFile(t *testing.T) {
 	useFolder(t)
