@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"slices"
+	"strconv"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -75,9 +77,23 @@ func Save(path string, panels []Panel) error {
 		if err != nil {
 			return fmt.Errorf("draw %s: %w", path, err)
 		}
-		pl.Draw(tiles.At(draw.New(c), 0, i))
+		drawBeside(pl, tiles.At(draw.New(c), 0, i))
 	}
 	return write(path, c)
+}
+
+// drawBeside draws a plot with its legend on the right of it, or inside where
+// its names are so long that little would be left.
+func drawBeside(pl *plot.Plot, c draw.Canvas) {
+	legend := pl.Legend
+	wide := legend.Rectangle(c).Size().X + 3*vg.Millimeter
+	if wide > (c.Max.X-c.Min.X)/3 {
+		pl.Draw(c)
+		return
+	}
+	pl.Legend = plot.NewLegend()
+	pl.Draw(draw.Crop(c, 0, -wide, 0, 0))
+	legend.Draw(draw.Crop(c, 0, 0, 0, -pl.Title.TextStyle.Height(pl.Title.Text)))
 }
 
 // Panel is one diagram.
@@ -93,12 +109,46 @@ var palette = []color.RGBA{
 	{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255}, {86, 180, 233, 255}, {230, 159, 0, 255},
 }
 
+// hiding counts the lines that would be drawn right over line i.
+func (p Panel) hiding(i int) (n int) {
+	for _, s := range p.Series[i+1:] {
+		if slices.Equal(s.Steps, p.Series[i].Steps) && slices.Equal(s.Value, p.Series[i].Value) {
+			n++
+		}
+	}
+	return n
+}
+
+// ticks marks the steps that there are on a logarithmic axis, and writes the
+// numbers that there is room for, the last one in any case.
+func (p Panel) ticks() []plot.Tick {
+	steps := []int{1}
+	for _, s := range p.Series {
+		steps = append(steps, s.Steps...)
+	}
+	slices.Sort(steps)
+	steps = slices.Compact(steps)
+	most := steps[len(steps)-1]
+	room := 0.05 * math.Log(float64(max(2, most))) // a twentieth of the axis
+	var ticks []plot.Tick
+	written := math.Inf(-1)
+	for _, n := range steps {
+		t := plot.Tick{Value: float64(n)}
+		at := math.Log(t.Value)
+		if n == most || at-written >= room && math.Log(float64(most))-at >= room {
+			t.Label, written = strconv.Itoa(n), at
+		}
+		ticks = append(ticks, t)
+	}
+	return ticks
+}
+
 func (p Panel) plot() (*plot.Plot, error) {
 	pl := plot.New()
 	pl.Title.Text = p.Title
 	pl.X.Label.Text = cmp.Or(p.X, "step")
 	if p.LogX {
-		pl.X.Scale, pl.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+		pl.X.Scale, pl.X.Tick.Marker = plot.LogScale{}, plot.ConstantTicks(p.ticks())
 	}
 	pl.Legend.Top = true
 	pl.Add(plotter.NewGrid())
@@ -112,10 +162,11 @@ func (p Panel) plot() (*plot.Plot, error) {
 			return nil, err
 		}
 		line.Color, marks.Color = palette[i%len(palette)], palette[i%len(palette)]
-		line.Width = vg.Points(1.2)
+		below := vg.Length(p.hiding(i)) // wider, to be seen
+		line.Width = vg.Points(1.2) + below*vg.Points(2)
 		pl.Add(line)
 		if s.Points {
-			marks.Shape = draw.CircleGlyph{}
+			marks.Shape, marks.Radius = draw.CircleGlyph{}, marks.Radius+below*vg.Points(1)
 			pl.Add(marks)
 		}
 		pl.Legend.Add(s.Name, line)

@@ -53,3 +53,24 @@ func TestSave(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, entries, 3, "nothing half-written stays")
 }
+
+// A logarithmic axis shows the numbers that were measured.
+func TestTicksAreTheSteps(t *testing.T) {
+	labels := func(steps ...int) (all []string) {
+		for _, tick := range (Panel{Series: []Series{{Steps: steps}}}).ticks() {
+			all = append(all, tick.Label)
+		}
+		return all
+	}
+	require.Equal(t, []string{"1", "2", "4", "9"}, labels(1, 2, 4, 9))
+	require.Equal(t, []string{"1", "2", "", "301"}, labels(2, 290, 301))
+	require.Equal(t, []string{"1"}, labels(1))
+}
+
+// Lines that lie over each other are of different widths.
+func TestHiddenLinesAreWider(t *testing.T) {
+	a := Series{Steps: []int{1, 2}, Value: []float64{0, 1}}
+	b := Series{Steps: []int{1, 2}, Value: []float64{0, 2}}
+	p := Panel{Series: []Series{a, b, a, a}}
+	require.Equal(t, []int{2, 0, 1, 0}, []int{p.hiding(0), p.hiding(1), p.hiding(2), p.hiding(3)})
+}
