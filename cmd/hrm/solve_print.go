@@ -51,6 +51,9 @@ func (d *solved) sheet(demonstrations bool) *arc.Sheet {
 		var part []arc.LabelledPair
 		for k := range voting.Attempts {
 			label := fmt.Sprintf("test[%d] attempt %d: no other answer", i, k+1)
+			if len(a.Tests[i].Top) == 0 {
+				label = fmt.Sprintf("test[%d] attempt %d: no answer", i, k+1)
+			}
 			var grid arc.Grid
 			if t := a.Tests[i]; k < len(t.Top) {
 				c := t.Top[k]
