@@ -186,6 +186,9 @@ func (s *Server) body(w *response, r *http.Request) ([]byte, error) {
 	if !utf8.Valid(b) {
 		return nil, badRequest("", "the request is not valid UTF-8; send other bytes as token ids")
 	}
+	if at := halfSurrogate(b); at >= 0 {
+		return nil, badRequest("", "the request escapes half a character at byte %d (a surrogate without its other half); send other bytes as token ids", at)
+	}
 	return b, nil
 }
 

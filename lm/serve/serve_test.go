@@ -243,6 +243,7 @@ func TestPromptsOfEveryForm(t *testing.T) {
 		` [ [ 104 ] , [ 256 ] ]`: {"exy", "hex"},
 		`""`:                     {"hex"},
 		`["",""]`:                {"hex", "hex"},
+		`"\\ud800\ud83d\ude00h"`: {"exy"}, // a backslash, and a whole character
 	} {
 		a := s.complete(`{"prompt":` + prompt + `,"max_tokens":3,"temperature":0,"unknown":{"field":[1]},"user":null}`)
 		require.Len(t, a.Choices, len(want), prompt)
