@@ -11,8 +11,8 @@ import (
 	"text/tabwriter"
 
 	"deeploop/internal/cli"
+	"deeploop/internal/command"
 	"deeploop/internal/curves"
-	"deeploop/internal/files"
 	"deeploop/internal/predictions"
 	"deeploop/internal/runlog"
 	"deeploop/voting"
@@ -40,14 +40,7 @@ func checkCurve(o scoreOptions) error {
 	if o.answers != "" {
 		return cli.Usagef("--curve needs predictions: --answers has one vote a test input")
 	}
-	kind, known := curves.KindOf(o.curve)
-	if !known {
-		return cli.Usagef("draw curve: %s does not say the format, expected a name that ends in .png, .svg or .pdf", o.curve)
-	}
-	if _, err := files.Check(o.curve, kind, o.force, false); err != nil {
-		return fmt.Errorf("draw curve: %w", err)
-	}
-	return nil
+	return command.CheckPicture("curve", o.curve, o.force)
 }
 
 // drawCurve counts a curve and draws it.

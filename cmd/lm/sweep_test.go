@@ -35,9 +35,11 @@ func TestSweep(t *testing.T) {
 	require.Contains(t, errs, "sweep loops: 2 settings, 3 runs, 0 of them finished; 2 at a time; about 9s")
 	require.Contains(t, out, "lm train --preset testing --data sample --precision fp32 --loops 2 --threads=1 --seed=7 --run=runs/loops/two-seed7\n")
 	require.Contains(t, out, "| one | 0 of 2 | not run yet | not run yet |")
+	require.Contains(t, fails(t, cli.ExitUsage, "sweep loops.yaml --plot table"), "draw table: table does not say the format")
 	require.NoDirExists(t, "runs")
 
-	out, _ = ok(t, "sweep loops.yaml --minutes 0.0000001") // as good as no time
+	out, errs = ok(t, "sweep loops.yaml --minutes 0.0000001 --plot loops.svg") // as good as no time
+	require.Contains(t, errs, "no run is finished, so loops.svg is not written")
 	require.Contains(t, out, "not run yet")
 	const tiny = " --steps 4 --eval-steps 2 --checkpoint-interval 1 --eval-tokens 600 --hidden-size 32 --num-heads 2 --layers 2 --batch-size 1 "
 	ok(t, "train --preset testing --data sample --precision fp32 --loops 1 --threads 1 --seed 1"+tiny+"--stop-after 2 --run runs/loops/one-seed1") // begun
@@ -55,8 +57,12 @@ func TestSweep(t *testing.T) {
 
 	before, err := os.Stat("runs/loops/one-seed1/metrics.jsonl")
 	require.NoError(t, err)
-	out, errs = ok(t, "sweep loops.yaml --json") // nothing is left to do
+	out, errs = ok(t, "sweep loops.yaml --json --plot loops.svg") // nothing is left to do
 	require.NotContains(t, errs, "training")
+	require.Contains(t, errs, "wrote loops.svg")
+	for _, text := range []string{">loops: loss<", ">loops: then.results.0.loss<", ">one<", ">two<"} {
+		require.Contains(t, readFile(t, "loops.svg"), text)
+	}
 	after, err := os.Stat("runs/loops/one-seed1/metrics.jsonl")
 	require.NoError(t, err)
 	require.Equal(t, before.ModTime(), after.ModTime())

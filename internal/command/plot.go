@@ -12,7 +12,6 @@ import (
 
 	"deeploop/internal/cli"
 	"deeploop/internal/curves"
-	"deeploop/internal/files"
 	"deeploop/internal/runlog"
 	"deeploop/internal/train"
 )
@@ -69,12 +68,8 @@ func plotRun(s *cli.Streams, o plotOptions, runs []string) error {
 	if o.out == "" {
 		o.out = filepath.Join(runs[0], "curves.png")
 	}
-	kind, known := curves.KindOf(o.out)
-	if !known {
-		return cli.Usagef("draw curves: %s does not say the format, expected a name that ends in .png, .svg or .pdf", o.out)
-	}
-	if _, err := files.Check(o.out, kind, o.force, false); err != nil {
-		return fmt.Errorf("draw curves: %w", err)
+	if err := CheckPicture("curves", o.out, o.force); err != nil {
+		return err
 	}
 	lines := make([][]runlog.Line, len(runs))
 	for i, run := range runs {

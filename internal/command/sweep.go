@@ -18,6 +18,7 @@ import (
 
 	"deeploop/internal/checkpoint"
 	"deeploop/internal/cli"
+	"deeploop/internal/curves"
 	"deeploop/internal/runlog"
 	"deeploop/internal/train"
 	"deeploop/internal/wording"
@@ -29,6 +30,8 @@ type sweepOptions struct {
 	minutes      float64
 	dryRun, json bool
 	tensorboard  string
+	plot         string
+	force        bool
 
 	each     time.Duration // a run is expected to take
 	deadline time.Time     // zero without --minutes
@@ -66,6 +69,8 @@ killed (kill -9).
 	f.Float64Var(&o.minutes, "minutes", 0, "stop after `M` minutes; the same command goes on")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the plan and what is finished, and train nothing")
 	f.BoolVar(&o.json, "json", false, "print the table as a JSON document")
+	f.StringVar(&o.plot, "plot", "", "draw the table into this `FILE`: .png, .svg or .pdf")
+	f.BoolVar(&o.force, "force", false, "with --plot: replace a FILE that is no such picture too")
 	f.StringVar(&o.tensorboard, "tensorboard", "", "all runs also write event files below this `DIR`, for tensorboard --logdir DIR")
 	return cmd
 }
@@ -77,6 +82,11 @@ func sweepCommand(ctx context.Context, s *cli.Streams, o sweepOptions, path stri
 	sweep, err := readSweep(path)
 	if err != nil {
 		return err
+	}
+	if o.plot != "" {
+		if err := CheckPicture("table", o.plot, o.force); err != nil {
+			return err
+		}
 	}
 	if o.self, err = os.Executable(); err != nil {
 		return fmt.Errorf("find the program's own file: %w", err)
@@ -127,6 +137,14 @@ func (s *Sweep) announce(streams *cli.Streams, all, finished int, each time.Dura
 
 func (s *Sweep) print(streams *cli.Streams, o sweepOptions, runs []sweepRun, results []*sweepResult) error {
 	rows := s.rows(runs, results)
+	if diagrams := s.diagrams(rows); o.plot != "" && len(diagrams) == 0 {
+		streams.Warnf("no run is finished, so %s is not written", o.plot)
+	} else if o.plot != "" {
+		if err := curves.Save(o.plot, diagrams); err != nil {
+			return err
+		}
+		streams.Infof("wrote %s", o.plot)
+	}
 	if !o.json {
 		return s.writeRows(streams.Out, rows)
 	}

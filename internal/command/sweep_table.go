@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"deeploop/internal/cli"
+	"deeploop/internal/curves"
 	"deeploop/internal/files"
 	"deeploop/internal/runlog"
 	"deeploop/internal/train"
@@ -211,4 +212,28 @@ func (s *Sweep) writeRows(w io.Writer, rows []sweepRow) error {
 	}
 	_, err := fmt.Fprintln(w)
 	return err
+}
+
+// diagrams are the table as pictures, one for each metric, without settings of
+// which nothing is finished.
+func (s *Sweep) diagrams(rows []sweepRow) []curves.Groups {
+	var all []curves.Groups
+	for _, m := range s.Metrics {
+		d := curves.Groups{Title: s.Name + ": " + m}
+		for _, row := range rows {
+			v := row.Metrics[m]
+			if v.Mean == nil {
+				continue
+			}
+			g := curves.Group{Name: row.Setting, Mean: (*float64)(v.Mean), SD: (*float64)(v.SD)}
+			for _, x := range v.Values {
+				g.Values = append(g.Values, float64(x))
+			}
+			d.Groups = append(d.Groups, g)
+		}
+		if len(d.Groups) > 0 {
+			all = append(all, d)
+		}
+	}
+	return all
 }

@@ -60,9 +60,12 @@ func (s Series) Smooth(n int) Series {
 	return out
 }
 
-// Save draws panels, one above the other, each with its title and series, and
-// writes them to path; its ending (.png, .svg, .pdf) is the format.
-func Save(path string, panels []Panel) error {
+// diagram is what a picture is made of: a Panel, or Groups.
+type diagram interface{ plot() (*plot.Plot, error) }
+
+// Save draws diagrams, one above the other, and writes them to path; its ending
+// (.png, .svg, .pdf) is the format.
+func Save[D diagram](path string, panels []D) error {
 	const width, height = 18 * vg.Centimeter, 9 * vg.Centimeter
 	if _, ok := KindOf(path); !ok {
 		return fmt.Errorf("draw %s: the name does not say the format; use .png, .svg or .pdf", path)
@@ -96,7 +99,7 @@ func drawBeside(pl *plot.Plot, c draw.Canvas) {
 	legend.Draw(draw.Crop(c, 0, 0, 0, -pl.Title.TextStyle.Height(pl.Title.Text)))
 }
 
-// Panel is one diagram.
+// Panel is a diagram of lines.
 type Panel struct {
 	Title  string
 	Series []Series

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -73,4 +74,24 @@ func TestHiddenLinesAreWider(t *testing.T) {
 	b := Series{Steps: []int{1, 2}, Value: []float64{0, 2}}
 	p := Panel{Series: []Series{a, b, a, a}}
 	require.Equal(t, []int{2, 0, 1, 0}, []int{p.hiding(0), p.hiding(1), p.hiding(2), p.hiding(3)})
+}
+
+// A setting has a point for every finite value, a bar at the mean and a line for
+// the deviation.
+func TestSaveGroups(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.svg")
+	mean, sd, nan := 2.0, 1.0, math.NaN()
+	strokes := func(groups ...Group) int {
+		t.Helper()
+		require.NoError(t, Save(path, []Groups{{Title: "loss", Groups: groups}}))
+		picture, err := os.ReadFile(path)
+		require.NoError(t, err)
+		return strings.Count(string(picture), "stroke:#0072B2") + strings.Count(string(picture), "fill:#0072B2")
+	}
+	require.Equal(t, 1, strokes(Group{Name: "a", Values: []float64{2, nan}}))
+	require.Equal(t, 2, strokes(Group{Name: "a", Values: []float64{1, 3}, Mean: &nan, SD: &nan}))
+	require.Equal(t, 3, strokes(Group{Name: "a", Values: []float64{1, 3}, Mean: &mean}))
+	require.Equal(t, 4, strokes(Group{Name: "a", Values: []float64{1, 3}, Mean: &mean, SD: &sd}, Group{Name: "b"}))
+	require.Zero(t, strokes())
+	require.Zero(t, strokes(Group{Name: "b"}))
 }
