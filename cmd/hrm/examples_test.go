@@ -58,7 +58,7 @@ func TestExamplesWork(t *testing.T) {
 				ok(t, "build-data --num-aug 1 --out data/small")
 				commandtest.Write(t, "experiment.yaml", "train: --preset testing --data data/small\nmetrics: [lm_loss]\nsettings: [{name: a}]\n")
 			},
-			"inspect": func(t *testing.T) { ok(t, "train --preset testing --steps 2 --run runs/demo") },
+			"inspect": func(t *testing.T) { makeDemo(t) },
 			"plot": func(t *testing.T) {
 				ok(t, "train --preset testing --steps 4 --eval-steps 2 --eval-augmentations 0 --run runs/plain --placement postnorm")
 				ok(t, "train --preset testing --steps 4 --eval-steps 2 --eval-augmentations 0 --run runs/deeploop")
@@ -70,6 +70,12 @@ func TestExamplesWork(t *testing.T) {
 			return strings.HasPrefix(line, "hrm import ") || strings.HasPrefix(line, "hrm view") || strings.Contains(line, "_all_preds")
 		},
 	}.Run(t)
+}
+
+// makeDemo makes what make demo makes, in a moment.
+func makeDemo(t *testing.T) {
+	ok(t, "build-data --num-aug 1 --out data/demo")
+	ok(t, "train --preset testing --steps 2 --data data/demo --run runs/demo")
 }
 
 // The commands of getting started work one after the other, as they are written,
@@ -85,8 +91,7 @@ func TestGettingStartedWorks(t *testing.T) {
 	writeTasks(t, "../ARC-AGI/data/training", toy("007bbfb7", 0, true))
 	writeTasks(t, "../ARC-AGI/data/evaluation", toy("00576224", 1, true))
 	writeTasks(t, "../ConceptARC/corpus/Above", toy("Above1", 2, true, true, true))
-	ok(t, "build-data --num-aug 1 --out data/demo") // as make demo
-	ok(t, "train --preset testing --steps 2 --data data/demo --run runs/demo")
+	makeDemo(t)
 	commandtest.Examples{
 		Root: newRootCmd(nil),
 		Line: func(t *testing.T, line string) bool { return strings.HasPrefix(line, "hrm view") },
