@@ -304,7 +304,7 @@ func TestSmallCanvasSkipsLargeTasks(t *testing.T) {
 	_, m := build(t, load(t, files), s)
 	require.Equal(t, []SkippedTask{{"wide", "wide.json", 1, 3}}, m.SkippedTasks)
 	require.Equal(t, 1, m.Counts.Tasks)
-	require.Contains(t, strings.Join(m.Warnings, "\n"), "skipped 1 tasks")
+	require.Contains(t, strings.Join(m.Warnings, "\n"), "skipped 1 task with")
 
 	// Leaving tasks out is like not having them.
 	all := someTasks(5)

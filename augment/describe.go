@@ -127,7 +127,7 @@ func (m *Manifest) warn(p *plan) {
 		for i, t := range m.SkippedTasks {
 			names[i] = fmt.Sprintf("%s (%dx%d)", t.ID, t.Rows, t.Cols)
 		}
-		add("skipped %d tasks with grids larger than %dx%d: %s", n, p.settings.MaxGrid, p.settings.MaxGrid, wording.List(names, 3))
+		add("skipped %s with grids larger than %dx%d: %s", wording.Count(n, "task"), p.settings.MaxGrid, p.settings.MaxGrid, wording.List(names, 3))
 	}
 	unlabelled := 0
 	for _, t := range p.tasks {

@@ -12,6 +12,7 @@ import (
 	"deeploop/hrm/solve"
 	"deeploop/internal/cli"
 	"deeploop/internal/files"
+	"deeploop/internal/wording"
 	"deeploop/voting"
 )
 
@@ -38,7 +39,7 @@ func treatmentsText(a *solve.Answers) string {
 // sheet draws a task's attempts, after its demonstrations where asked for.
 func (d *solved) sheet(demonstrations bool) *arc.Sheet {
 	a := d.answers
-	title := fmt.Sprintf("%s: %d steps in %.0f s, %.0f%% of training grids right%s", d.task.Title(), a.Steps, a.TrainSeconds, 100*a.Exact, treatmentsText(a))
+	title := fmt.Sprintf("%s: %s in %.0f s, %.0f%% of training grids right%s", d.task.Title(), wording.Count(a.Steps, "step"), a.TrainSeconds, 100*a.Exact, treatmentsText(a))
 	if d.kept {
 		title += ", answered before"
 	}

@@ -168,9 +168,9 @@ func (t *trainTask) Describe(w io.Writer) {
 	fmt.Fprintln(w, describeData(t.data))
 	describeModel(w, t.model)
 	c := t.config
-	fmt.Fprintf(w, "a step reads %d tokens (%d sequences of %d), %.3g epochs in %d steps, and takes at least %s of memory; forward pass %s\n",
+	fmt.Fprintf(w, "a step reads %d tokens (%d sequences of %d), %.3g epochs in %s, and takes at least %s of memory; forward pass %s\n",
 		c.TokensPerStep(), c.BatchSize*c.GradAccum, c.Arch.Context,
-		float64(c.TokensPerStep())*float64(c.Steps)/float64(t.data.Train.Len()), c.Steps,
+		float64(c.TokensPerStep())*float64(c.Steps)/float64(t.data.Train.Len()), wording.Count(c.Steps, "step"),
 		wording.Bytes(uint64(c.TrainingBytes(t.model.Act))), flopsText(c.Arch.FlopsPerToken()))
 }
 

@@ -196,7 +196,7 @@ func (t *Training[T]) Run(ctx context.Context, s *cli.Streams, o *TrainOptions[T
 	}
 	defer job.Close()
 	task.Describe(s.Lines())
-	s.Infof("run %s: %d steps; this repeats it:\n  %s", p.Run, loop.Steps, p.Repeat)
+	s.Infof("run %s: %s; this repeats it:\n  %s", p.Run, wording.Count(loop.Steps, "step"), p.Repeat)
 	training.Store(loop.Progress)
 	recorded := &profiled{Trainer: job, Profiler: prof}
 	var trainer train.Trainer = recorded

@@ -11,6 +11,7 @@ import (
 	"deeploop/internal/cli"
 	"deeploop/internal/optim"
 	"deeploop/internal/runlog"
+	"deeploop/internal/wording"
 )
 
 // Train runs t from the beginning, or from the checkpoint the folder was
@@ -110,7 +111,7 @@ func (l *loop) steps(ctx context.Context) error {
 			return l.interrupted()
 		}
 		if stopped && l.step < l.o.Steps {
-			l.p.Notef("stopped after %d steps, at step %d of %d; continue with: %s", l.step-l.first, l.step, l.o.Steps, l.o.Continue)
+			l.p.Notef("stopped after %s, at step %d of %d; continue with: %s", wording.Count(l.step-l.first, "step"), l.step, l.o.Steps, l.o.Continue)
 			return nil
 		}
 	}
