@@ -10,8 +10,8 @@ import (
 )
 
 // tensorNorm returns the Euclidean norm of a tensor of floats as text, "-"
-// for other types, and an error for a damaged one. The tensor is streamed: a task-embedding table can be
-// larger than memory.
+// for other types, and an error for a damaged one. The tensor is streamed: a
+// task-embedding table can be larger than memory.
 func tensorNorm(ck *checkpoint.Reader, t checkpoint.TensorInfo) (string, error) {
 	size, value := floatReader(t.DType)
 	sum := 0.0
